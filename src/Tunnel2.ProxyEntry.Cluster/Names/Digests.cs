@@ -1,5 +1,6 @@
 using System.Security.Cryptography;
 using System.Text;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -33,11 +34,17 @@ internal static class Digests
         var member = session.IsSpread ? Hash(instance, Encoding.UTF8.GetBytes(node)) : instance;
         return session.Member is null
             ? new NameShare(Hash("process"u8.ToArray(), Of(session.Identity), instance), member, IsPool: false)
-            : new NameShare(
-                Hash(
-                    "pool"u8.ToArray(), Of(session.Owner), [session.Grant is null ? (byte)0 : (byte)1],
-                    Encoding.UTF8.GetBytes(session.Grant?.TokenName ?? ""), SessionPool.RulesOf(session)),
-                member, IsPool: true, IsHealthy(session));
+            : new NameShare(TermsOf(session), member, IsPool: true, IsHealthy(session));
+    }
+
+    /// <summary>What all members of a pool have in common, at all nodes. For HTTP it is as in releases that know no other pools.</summary>
+    private static byte[] TermsOf(EntrySession session)
+    {
+        var terms = Hash(
+            "pool"u8.ToArray(), Of(session.Owner), [session.Grant is null ? (byte)0 : (byte)1],
+            Encoding.UTF8.GetBytes(session.Grant?.TokenName ?? ""), SessionPool.RulesOf(session));
+        return session.Kind == SessionKind.Http ? terms
+            : Hash(terms, [(byte)session.Kind], BitConverter.GetBytes(session.Lease?.Port ?? 0));
     }
 
     /// <summary>Whether a session's service works.</summary>

@@ -208,13 +208,6 @@ internal sealed class UplinkAcceptor
         }
 
         var isPooled = (hello.Capabilities & HandshakeCapabilities.Pools) != 0;
-        if (isPooled && hello.Kind != SessionKind.Http)
-        {
-            await _rejection.SendAsync(transport, new RejectMessage(
-                RejectCode.PoolNotPossible, TimeSpan.Zero, "Only tunnels of HTTP can share a name.")).ConfigureAwait(false);
-            return;
-        }
-
         var owner = admission.Grant is null && !hello.OwnerKey.IsEmpty ? AgentIdentity.OfOwner(hello.OwnerKey.Span) : admission.Identity;
         var port = FindPort(hello, admission.Name, owner);
         if (port.Reject is { } noPort)

@@ -191,17 +191,27 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
     }
 
     /// <summary>Whether a tunnel has the name now: for other names no visitor can make the server order.</summary>
-    private bool IsInUse(string name)
+    private bool IsInUse(string name) => StateOf(name, out _) == NameState.Online;
+
+    /// <summary>Whose tunnel has the name; null: nobody's that is known here.</summary>
+    private string? OwnerOf(string name)
+    {
+        _ = StateOf(name, out var session);
+        return session?.Owner.Value;
+    }
+
+    private NameState StateOf(string name, out EntrySession? session)
     {
         Span<char> parsed = stackalloc char[DomainName.MaxLength];
+        session = null;
         return _hosts.Parse(name, parsed, out var length) switch
         {
-            HostAddressOutcome.Name => _directory.Find(parsed[..length], out _) == NameState.Online,
+            HostAddressOutcome.Name => _directory.Find(parsed[..length], out session),
 
             // Not one that only a wildcard covers: visitors could think of any number of those.
-            HostAddressOutcome.NotOurDomain => _hosts.TryReadDomain(name, parsed, out length)
-                && _directory.Find(parsed[..length], out _) == NameState.Online,
-            _ => false,
+            HostAddressOutcome.NotOurDomain when _hosts.TryReadDomain(name, parsed, out length) =>
+                _directory.Find(parsed[..length], out session),
+            _ => NameState.Unknown,
         };
     }
 
@@ -338,7 +348,8 @@ internal sealed class AutomaticCertificates : INamedCertificates, IAsyncDisposab
         }
 
         _limits.Forget(_listed.Contains);
-        if (!_limits.TryOrder(name, _certificates.Count, isNew: before is null, _listed.Contains(name)))
+        var isListed = _listed.Contains(name);
+        if (!_limits.TryOrder(name, _certificates.Count, isNew: before is null, isListed, isListed ? null : OwnerOf(name)))
         {
             return;
         }

@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
 using Tunnel2.ProxyEntry.Cluster.Links;
@@ -48,7 +49,7 @@ internal sealed class TestNode
     /// <summary>A session of an agent; each has a process of its own.</summary>
     public static EntrySession CreateSession(
         string name, string agent, string? owner = null, AgentIdentity? instance = null, PoolMember? member = null,
-        bool isSpread = false) =>
+        bool isSpread = false, SessionKind kind = SessionKind.Http) =>
         new()
         {
             Tunnel = new TunnelSession(1),
@@ -60,6 +61,7 @@ internal sealed class TestNode
             AgentVersion = "test",
             Member = member,
             IsSpread = isSpread,
+            Kind = kind,
             Instance = instance ?? AgentIdentity.OfInstance(RandomNumberGenerator.GetBytes(16)),
         };
 

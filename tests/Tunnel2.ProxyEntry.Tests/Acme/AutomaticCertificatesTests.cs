@@ -157,6 +157,31 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
+    public async Task The_names_of_one_agent_leave_places_for_those_of_others()
+    {
+        // Four places for new names: half of them for the one, and half of the rest for the other.
+        await using var certificates = Start("Acme:PerHour=5");
+        foreach (var name in new[] { "one", "two" })
+        {
+            await RegisterAsync(name);
+            Assert.Null(certificates.Find(name + ".localhost"));
+        }
+
+        await UntilAsync(Obtained, 2);
+        await RegisterAsync("three");
+        Assert.Null(certificates.Find("three.localhost"));
+        await UntilAsync(NotObtained, 1);
+        Assert.Contains("the share of one agent", Assert.Single(certificates.Refusals).Reason, StringComparison.Ordinal);
+        await RegisterAsync("other", "b");
+        Assert.Null(certificates.Find("other.localhost"));
+        await UntilAsync(Obtained, 3);
+        await AdvanceAsync(TimeSpan.FromMinutes(62));
+        Assert.Null(certificates.Find("three.localhost"));
+        await UntilAsync(Obtained, 4);
+        Assert.Empty(certificates.Refusals);
+    }
+
+    [Fact]
     public async Task A_certificate_is_renewed_after_two_thirds_of_its_life_and_names_the_one_before()
     {
         await using var certificates = Start("Acme:Names=www.example.test");
@@ -335,10 +360,10 @@ public sealed class AutomaticCertificatesTests : IDisposable
         return (code, output.ToString(), error.ToString());
     }
 
-    private async Task RegisterAsync(string name) =>
+    private async Task RegisterAsync(string name, string agent = "a") =>
         Assert.Equal(
             RegistrationStatus.Registered,
-            (await _directory.RegisterAsync(Sample.Session(name, "a"), CancellationToken.None)).Status);
+            (await _directory.RegisterAsync(Sample.Session(name, agent), CancellationToken.None)).Status);
 
     /// <summary>Lets time pass until there are so many lines of an event.</summary>
     private async Task UntilAsync(int id, int lines)

@@ -190,7 +190,9 @@ internal sealed partial class PortTable : IDisposable
             }
             else if (present.Users > 0 && present.Name != name)
             {
-                return Refuse($"The port {port} leads to another tunnel of the same agent.", _soon);
+                return Refuse(
+                    $"The port {port} leads to another tunnel of the same agent, '{present.Name}'; agents that share a port need one name.",
+                    _soon);
             }
         }
 
