@@ -13,7 +13,6 @@ using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Requests;
-using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;

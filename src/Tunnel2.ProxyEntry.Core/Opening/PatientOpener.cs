@@ -7,7 +7,6 @@ using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Requests;
-using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -341,8 +340,8 @@ internal sealed class PatientOpener
     private async ValueTask<OpenResult> OpenBetterAsync(
         VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
     {
-        var (stream, _) = await _nodes!.OpenAsync(
-            exchange, request, _names.GetName(exchange.Address, request.IsDomainAsked), except, RankOf(session, request)).ConfigureAwait(false);
+        var name = _names.GetName(exchange.Address, request.IsDomainAsked);
+        var (stream, _) = await _nodes!.OpenAsync(exchange, request, name, except, RankOf(session, request)).ConfigureAwait(false);
         if (stream is not null)
         {
             return new OpenResult(null, null, stream);
