@@ -73,7 +73,8 @@ internal sealed partial class PostgresStore : ISharedStore
                     new() { Value = document.Value }, new() { Value = (long)most },
                     new()
                     {
-                        Value = document.Touched is { } moment ? moment.UtcDateTime : DBNull.Value, NpgsqlDbType = NpgsqlDbType.TimestampTz,
+                        Value = document.Touched is { } moment ? moment.UtcDateTime : DBNull.Value,
+                        NpgsqlDbType = NpgsqlDbType.TimestampTz,
                     },
                     new() { Value = document.Version }).ConfigureAwait(false))[0];
                 return isDone ? SharedOutcome.Done : mayBe ? SharedOutcome.Taken : SharedOutcome.TooMany;

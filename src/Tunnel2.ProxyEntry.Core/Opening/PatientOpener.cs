@@ -354,8 +354,8 @@ internal sealed class PatientOpener
     private async ValueTask<OpenResult> OpenBetterAsync(
         VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
     {
-        var (stream, _) = await _nodes!.OpenAsync(
-            exchange, request, _names.GetName(exchange.Address, request.IsDomainAsked), except, RankOf(session, request)).ConfigureAwait(false);
+        var name = _names.GetName(exchange.Address, request.IsDomainAsked);
+        var (stream, _) = await _nodes!.OpenAsync(exchange, request, name, except, RankOf(session, request)).ConfigureAwait(false);
         if (stream is not null)
         {
             return new OpenResult(null, null, stream);

@@ -163,6 +163,44 @@ public sealed class RawAcrossTests(PostgresServer server) : IClassFixture<Postgr
     }
 
     [Fact]
+    public async Task A_pool_at_two_nodes_has_one_port_and_serves_visitors_of_a_third()
+    {
+        await using var first = RawTcpServer.Start(static visitor => SayAsync(visitor, "first"));
+        await using var second = RawTcpServer.Start(static visitor => SayAsync(visitor, "second"));
+        await using var cluster = await StartTcpAsync(3);
+        var port = await PortAsync(await StartAsync(
+            cluster, first, SessionKind.Tcp, 0, static options => options with { Pool = true }));
+        await HearAsync(2, port, "first");
+        Assert.Equal(port, await PortAsync(await StartAsync(
+            cluster, second, SessionKind.Tcp, 1, static options => options with { Pool = true })));
+        await HearAsync(3, port, "first");
+        await HearAsync(3, port, "second");
+        await HearAsync(1, port, "first");
+        await HearAsync(2, port, "second");
+    }
+
+    [Fact]
+    public async Task A_node_gives_nobody_the_port_of_another_nodes_tunnel()
+    {
+        await using var service = RawTcpServer.Start(static visitor => SayAsync(visitor, "mine"));
+        await using var cluster = await StartTcpAsync(2);
+        var port = await PortAsync(await StartAsync(cluster, service, SessionKind.Tcp, 0));
+        await HearAsync(2, port, "mine");
+        var other = await StartAsync(cluster, service, SessionKind.Tcp, 1, static options => options with { Name = "other" });
+        Assert.NotEqual(port, await PortAsync(other));
+        await using var wanting = AgentFixture.Start(Use(cluster.Options(1, 1), service.Port, SessionKind.Tcp) with
+        {
+            Name = "new",
+            RemotePort = port,
+            ExitOnFailure = true,
+        });
+        await cluster.Nodes[1].UntilAsync(
+            () => cluster.Nodes[1].Log.All.Any(static line => line.Text.Contains("at another node", StringComparison.Ordinal)),
+            "it was refused", _long);
+        await HearAsync(2, port, "mine");
+    }
+
+    [Fact]
     public async Task Datagrams_reach_a_service_at_another_node()
     {
         using var service = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);

@@ -1,6 +1,5 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.Protocol.Handshake;
-using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;

@@ -42,7 +42,8 @@ internal sealed partial class NodeExchange
                 : null;
             var port = block.Authority[(block.Authority.LastIndexOf((byte)':') + 1)..];
             return kind is null ? null
-                : new RawStream(kind.Value, int.TryParse(port, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : 0);
+                : int.TryParse(port, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? new RawStream(kind.Value, number)
+                : new RawStream(kind.Value, 0);
         }
 
         /// <summary>Whether a session is the one that is meant: of a port, only the one that has it.</summary>

@@ -5,8 +5,8 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
 /// <content>
-/// Ports of tunnels at other nodes of a cluster: this node listens on them too, where they are among those that it gives and are free. A
-/// session of this node takes such a port with its listener.
+/// Ports of tunnels at other nodes of a cluster: this node listens on them too, where they are among those that it gives and are free, and
+/// gives them to nobody else. A session of the same name takes its port with the listener.
 /// </content>
 internal sealed partial class PortTable
 {
@@ -49,6 +49,23 @@ internal sealed partial class PortTable
                 MirrorUnsynchronized(port);
             }
         }
+    }
+
+    /// <summary>Whether a port is that of another node's tunnel with another name.</summary>
+    private bool IsOfAnotherUnsynchronized(int port, string name) => _wanted.TryGetValue(port, out var other) && other != name;
+
+    /// <summary>The port that a name has at another node; null: it has none.</summary>
+    private int? PortOfUnsynchronized(string name)
+    {
+        foreach (var (port, other) in _wanted)
+        {
+            if (other == name && !_ports.ContainsKey(port))
+            {
+                return port;
+            }
+        }
+
+        return null;
     }
 
     private void MirrorUnsynchronized(int port)
@@ -94,6 +111,21 @@ internal sealed partial class PortTable
 
         (open.Owner, open.HasServed, open.LeftAt) = (owner, entry.HasServed, entry.LeftAt);
         return open;
+    }
+
+    /// <summary>
+    /// A port is no longer this node's. Where another node has it, its listener stays open, also when a session was refused its name.
+    /// </summary>
+    private bool TryReturnUnsynchronized(PublicPort port)
+    {
+        if (port.Listener is null || _isStopped || !_wanted.TryGetValue(port.Port, out var name))
+        {
+            return false;
+        }
+
+        (port.Owner, port.Name, port.Target) = (default, name, TargetOf(name, port.Port));
+        _foreign[port.Port] = port;
+        return true;
     }
 
     private void StopForeignUnsynchronized()

@@ -196,6 +196,11 @@ internal sealed partial class PortTable : IDisposable
             }
         }
 
+        if (!_ports.ContainsKey(port) && IsOfAnotherUnsynchronized(port, name))
+        {
+            return Refuse($"The port {port} belongs to another agent, at another node.", _later);
+        }
+
         return OpenUnsynchronized(port, name, owner, out isInUse);
     }
 
@@ -210,10 +215,15 @@ internal sealed partial class PortTable : IDisposable
                 return OpenUnsynchronized(port.Port, name, owner, out _);
             }
 
-            if (port.Users == 0 && (oldest is null || port.LeftAt < oldest.LeftAt))
+            if (port.Users == 0 && !IsOfAnotherUnsynchronized(port.Port, name) && (oldest is null || port.LeftAt < oldest.LeftAt))
             {
                 oldest = port;
             }
+        }
+
+        if (PortOfUnsynchronized(name) is { } known)
+        {
+            return OpenUnsynchronized(known, name, owner, out _);
         }
 
         var first = (int)(Hash(name, owner) % (uint)range.Count);
@@ -221,7 +231,7 @@ internal sealed partial class PortTable : IDisposable
         for (var i = 0; i < range.Count; i++)
         {
             var port = range.First + ((first + i) % range.Count);
-            if (_ports.ContainsKey(port) || _foreign.ContainsKey(port))
+            if (_ports.ContainsKey(port) || IsOfAnotherUnsynchronized(port, name))
             {
                 continue;
             }
@@ -361,8 +371,11 @@ internal sealed partial class PortTable : IDisposable
 
     private void RemoveUnsynchronized(PublicPort port)
     {
-        CloseUnsynchronized(port);
         _ports.Remove(port.Port);
+        if (!TryReturnUnsynchronized(port))
+        {
+            CloseUnsynchronized(port);
+        }
     }
 
     private void CloseUnsynchronized(PublicPort port)

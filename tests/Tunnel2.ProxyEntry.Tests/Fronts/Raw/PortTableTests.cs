@@ -237,10 +237,17 @@ public sealed class PortTableTests : IDisposable
         _table.Mirror([new("far", SessionKind.Tcp, First), new("other", SessionKind.Tcp, First + 1)]);
         Assert.Equal(2, _listened);
 
-        // Any port is one that no other node has.
+        // Any port is one that no other node has, and nobody gets one that another node has.
         var any = Take("mine", _ann);
         Assert.Equal(First + 2, any.Port);
-        var lease = Take("far", _ben, First);
+        AssertRefused(_table.Take("new", _ann, First, takesAnother: false), "belongs to another agent, at another node.", 10);
+        AssertRefused(_table.Take("new", _ann, 0, takesAnother: true), "All ports that this server gives are taken", 10);
+
+        // One that is refused its name leaves the port as it was.
+        Take("far", _ann).Dispose();
+        Assert.Equal((3, 1), (_open.Count, _table.Counts.All));
+        var lease = Take("far", _ben);
+        Assert.Equal(First, lease.Port);
         Assert.Equal((3, 3), (_listened, _open.Count));
         AssertRefused(_table.Take("far", _ann, First, takesAnother: false), "The port 20000 belongs to another agent.", 0);
 
