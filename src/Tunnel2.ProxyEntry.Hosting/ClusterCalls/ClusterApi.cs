@@ -2,7 +2,6 @@ using Tunnel2.Inspection.Exporting;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
-using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 
 namespace Tunnel2.ProxyEntry.ClusterCalls;

@@ -122,7 +122,7 @@ internal sealed class ClusterNodes(
     /// <param name="node">Another node.</param>
     /// <param name="request">The call.</param>
     /// <param name="stop">Cuts it, also while the answer is read.</param>
-    /// <returns>The answer and its place among the calls, which are the caller's to dispose of in this order; or why there is none.</returns>
+    /// <returns>The answer and its place among the calls, both the caller's to dispose of; or why there is none.</returns>
     /// <exception cref="OperationCanceledException">The token was cancelled.</exception>
     public async Task<(NodeCallAnswer? Answer, IDisposable? Place, NodeFeedProblem? Problem)> CallAsync(
         HttpContext http, NodeLocation node, NodeCallRequest request, CancellationToken stop)
