@@ -9,7 +9,7 @@ internal sealed record FaultOptions
     /// <summary>What there is.</summary>
     public static string Usage =>
         $"""
-        usage: tunnel2-cluster-faults [CASE...] [--seconds N] [--rate N] [--agents N] [--loopback]
+        usage: tunnel2-cluster-faults [CASE...] [--seconds N] [--rate N] [--agents N] [--older PROGRAM] [--loopback]
 
           Starts PostgreSQL, three nodes, agents and a backend of the built programs, sends requests with checked bodies through all nodes,
           and lets something fail. Exit code: 0 every promise holds, 1 one does not, 2 it could not be measured.
@@ -17,6 +17,7 @@ internal sealed record FaultOptions
           --seconds N   how long the fault lasts (default: what the case says)
           --rate N      requests a second (200)
           --agents N    sessions of the case 'storm' (1000)
+          --older PROGRAM   tunnel2-entry.dll of an older release, for the case 'upgrade'
           --loopback    everything on loopback at free ports, not in network namespaces: no cuts, and no rights needed
 
         cases (default: all that can run):
@@ -34,6 +35,9 @@ internal sealed record FaultOptions
 
     /// <summary>Sessions of the storm.</summary>
     public int Agents { get; private init; } = 1000;
+
+    /// <summary>The <c>tunnel2-entry.dll</c> of an older release; null: there is none.</summary>
+    public string? Older { get; private init; }
 
     /// <summary>No namespaces.</summary>
     public bool IsLoopback { get; private init; }
@@ -53,6 +57,10 @@ internal sealed record FaultOptions
             else if (FaultCases.All.Any(one => one.Name == arguments[i]))
             {
                 cases.Add(arguments[i]);
+            }
+            else if (arguments[i] == "--older" && i + 1 < arguments.Count && File.Exists(arguments[i + 1]))
+            {
+                options = options with { Older = Path.GetFullPath(arguments[++i]) };
             }
             else if (i + 1 < arguments.Count
                 && int.TryParse(arguments[i + 1], NumberStyles.None, CultureInfo.InvariantCulture, out var number)

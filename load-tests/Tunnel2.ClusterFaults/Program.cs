@@ -18,7 +18,7 @@ try
     await using FaultNetwork network = options.IsLoopback ? new LoopbackNetwork() : await NamespaceNetwork.CreateAsync(["e1", "e2", "e3"]);
     foreach (var one in FaultCases.All.Where(one => options.Cases.Count == 0 || options.Cases.Contains(one.Name)))
     {
-        var missing = one.NeedsCuts && !network.CanCut ? "it needs network namespaces" : one.Missing();
+        var missing = one.NeedsCuts && !network.CanCut ? "it needs network namespaces" : one.Missing(options);
         Console.WriteLine($"{one.Name}: {one.Promise}");
         if (missing is not null)
         {
@@ -28,7 +28,8 @@ try
         }
 
         await network.HealAsync();
-        await using var cluster = await FaultCluster.StartAsync(network, one.PrepareAsync);
+        await using var cluster = await FaultCluster.StartAsync(
+            network, one.PrepareAsync is { } prepare ? made => prepare(made, options) : null);
         await using var load = new VisitorLoad(cluster, cluster.Names, options.Rate);
         var run = new CaseRun(cluster, load, options, options.Duration ?? TimeSpan.FromSeconds(one.Seconds));
         await one.RunAsync(run);

@@ -7,7 +7,7 @@ namespace Tunnel2.ClusterFaults.Cases;
 /// <summary>e1 has a certificate that is over, e2 one of another cluster's authority.</summary>
 internal static class CertificateCases
 {
-    public static async Task PrepareAsync(FaultCluster cluster)
+    public static async Task PrepareAsync(FaultCluster cluster, FaultOptions options)
     {
         var folder = cluster.Certificates;
         await Tool.RunAsync("openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",

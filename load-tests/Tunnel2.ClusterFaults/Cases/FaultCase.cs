@@ -13,8 +13,8 @@ internal sealed record FaultCase(string Name, string Promise, int Seconds, Func<
     public bool NeedsCuts { get; init; }
 
     /// <summary>Changes what the nodes are started with, or null.</summary>
-    public Func<FaultCluster, Task>? PrepareAsync { get; init; }
+    public Func<FaultCluster, FaultOptions, Task>? PrepareAsync { get; init; }
 
     /// <summary>Why it cannot be measured here; null: it can.</summary>
-    public Func<string?> Missing { get; init; } = static () => null;
+    public Func<FaultOptions, string?> Missing { get; init; } = static _ => null;
 }

@@ -7,6 +7,12 @@ internal static class FaultCases
     public static IReadOnlyList<FaultCase> All { get; } =
     [
         new("rolling", "every node restarted in turn: 0 failed, 0 truncated, WebSockets get 1001 and return", 60, NodeCases.RollingAsync),
+        new("upgrade", "an older release updated node by node, one of them back and forth: 0 failed, WebSockets get 1001 and return", 40,
+            NodeCases.UpgradeAsync)
+        {
+            PrepareAsync = NodeCases.SetOlderAsync,
+            Missing = NodeCases.NoOlder,
+        },
         new("drain", "'cluster drain' of a node and its end: 0 failed, its names serve elsewhere within 5 s, WebSockets get 1001", 10,
             NodeCases.DrainAsync),
         new("kill", "kill -9 of a node: only its streams fail, its names serve elsewhere within 5 s, waiting requests survive", 10,

@@ -16,10 +16,11 @@ internal static class NodeCases
     private static readonly TimeSpan _startPhase = TimeSpan.FromSeconds(32);
 
     /// <summary>Why clocks cannot be set.</summary>
-    public static string? NoFakeTime() => File.Exists(FakeTime) ? null : "Debian's package libfaketime is not installed";
+    public static string? NoFakeTime(FaultOptions options) =>
+        File.Exists(FakeTime) ? null : "Debian's package libfaketime is not installed";
 
     /// <summary>e1 an hour early, e2 an hour late.</summary>
-    public static Task SetClocksAsync(FaultCluster cluster)
+    public static Task SetClocksAsync(FaultCluster cluster, FaultOptions options)
     {
         foreach (var (node, offset) in cluster.Nodes.Zip((string[])["+3600", "-3600"]))
         {
@@ -44,6 +45,40 @@ internal static class NodeCases
 
         await JudgeAsync(run, pages);
         CaseRun.Say($"{restarts} restarts");
+    }
+
+    /// <summary>Why nothing can be updated.</summary>
+    public static string? NoOlder(FaultOptions options) => options.Older is null ? "it needs --older" : null;
+
+    /// <summary>All nodes are of the older release.</summary>
+    public static Task SetOlderAsync(FaultCluster cluster, FaultOptions options)
+    {
+        foreach (var node in cluster.Nodes)
+        {
+            node.Program = options.Older!;
+        }
+
+        return Task.CompletedTask;
+    }
+
+    /// <summary>
+    /// Each node in turn is stopped and started as one of this release. Then one goes back to the older release, and comes again.
+    /// </summary>
+    public static async Task UpgradeAsync(CaseRun run)
+    {
+        var pages = run.Cluster.Names.Select(name => new WebSocketVisitor(run.Cluster, name)).ToArray();
+        await CaseRun.PassAsync(2);
+        foreach (var node in run.Cluster.Nodes)
+        {
+            await ChangeAsync(run, node, BuiltPrograms.EntryPath);
+        }
+
+        await ChangeAsync(run, run.Victim, run.Options.Older!);
+        await ChangeAsync(run, run.Victim, BuiltPrograms.EntryPath);
+        await JudgeAsync(run, pages);
+        var versions = await run.Cluster.Postgres.AskAsync(
+            "select node, version from tunnel2_nodes where lease_until > clock_timestamp() order by node");
+        CaseRun.Say($"nodes at the end: {string.Join(", ", versions)}");
     }
 
     public static async Task DrainAsync(CaseRun run)
@@ -167,6 +202,15 @@ internal static class NodeCases
             string.Join(", ", ends.Select(static end => $"{end.Value} × {end.Key}")));
         run.Expect(gap < TimeSpan.FromSeconds(5), "WebSockets return within 5 s", string.Create(
             CultureInfo.InvariantCulture, $"longest time without {gap.TotalSeconds:0.00} s"));
+    }
+
+    /// <summary>Lets a node run for a while as another release, with what the others do at that time.</summary>
+    private static async Task ChangeAsync(CaseRun run, FaultNode node, string program)
+    {
+        node.Program = program;
+        await RestartAsync(run, node);
+        CaseRun.Say($"{node.Id} is of {(program == BuiltPrograms.EntryPath ? "this" : "the older")} release");
+        await CaseRun.PassAsync(run.Duration / 5);
     }
 
     private static async Task RestartAsync(CaseRun run, FaultNode node)

@@ -47,6 +47,9 @@ internal sealed class FaultNode : IAsyncDisposable
     /// <summary>The process that runs, or ran last.</summary>
     public ProcessRunner Process { get; private set; } = null!;
 
+    /// <summary>The program, from the next start on.</summary>
+    public string Program { get; set; } = BuiltPrograms.EntryPath;
+
     /// <summary>More variables of its environment, from the next start on.</summary>
     public Dictionary<string, string?> Environment { get; } = new() { ["Tunnel2__Admin__Token"] = "only-for-the-fault-suite-0123456789" };
 
@@ -59,7 +62,7 @@ internal sealed class FaultNode : IAsyncDisposable
             await Process.DisposeAsync();
         }
 
-        string[] command = [.. _prefix, "env", "--default-signal=INT", "dotnet", BuiltPrograms.EntryPath, .. _arguments];
+        string[] command = [.. _prefix, "env", "--default-signal=INT", "dotnet", Program, .. _arguments];
         Process = ProcessRunner.Start(command[0], command[1..], Environment, Path.GetTempPath());
         try
         {

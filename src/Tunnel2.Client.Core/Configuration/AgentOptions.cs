@@ -28,6 +28,11 @@ public sealed record AgentOptions
     internal bool IsOneOfSeveral { get; init; }
 
     /// <summary>
+    /// Whether a name that leads to an address of this machine, or to one of no one machine, is not dialled: somebody else has chosen it.
+    /// </summary>
+    internal bool AvoidsThisMachine { get; init; }
+
+    /// <summary>
     /// With how many nodes of a cluster a tunnel of HTTP has sessions at the same time, 1 to 4. Those that no option names are announced
     /// by the server. Where the server is no node, or knows no other, there is one.
     /// </summary>

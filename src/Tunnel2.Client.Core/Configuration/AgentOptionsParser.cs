@@ -68,6 +68,7 @@ internal static class AgentOptionsParser
             Note(ServerFlag, "several servers are for 'tunnel2 http': the visitors of other tunnels come to one server", mistakes);
         }
 
+        options = PoolOptionsParser.NameByPort(options);
         options = options.Wanted.Count == 0 ? options : options with { Name = options.Wanted[0].Name };
         DomainOptionsParser.Check(options, mistakes);
         RouteOptionsParser.Check(options, input, mistakes);

@@ -192,8 +192,9 @@ internal static class AgentSettingTable
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
             WebhookOptionsParser.ReadSecrets),
         Switch(
-            "--pool", "with 'http': share the name with other agents of the same token, or without a token of the same user: each request "
-            + "goes to one of them",
+            "--pool",
+            "share the name, or with 'tcp' and 'udp' the port, with other agents of the same token, or without a token of the same "
+            + "user: each request or connection goes to one of them",
             static (options, isOn) => options with { Pool = isOn },
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel),
         new(

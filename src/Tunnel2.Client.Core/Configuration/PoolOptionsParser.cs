@@ -1,3 +1,4 @@
+using System.Globalization;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Configuration;
@@ -9,16 +10,39 @@ internal static class PoolOptionsParser
 
     private static readonly string[] _numbers = ["--health-interval", "--health-timeout", "--health-failures", "--health-successes"];
 
-    public static void Check(AgentOptions options, AgentOptionsInput input, List<OptionMistake> mistakes)
+    /// <summary>Names the tunnel by its port, if the port is all that the agents share: they have to agree on a name too.</summary>
+    public static AgentOptions NameByPort(AgentOptions options)
     {
-        if (options.Pool && options.Kind != SessionKind.Http)
+        if (options is not { Pool: true, RemotePort: not 0, Kind: SessionKind.Tcp or SessionKind.Udp, Wanted.Count: 0 })
         {
-            mistakes.Add(new OptionMistake("--pool", "belongs to 'http': only tunnels of HTTP can share a name"));
+            return options;
         }
 
-        if (options.Pool && input["--name"] is null && input["--url"] is null)
+        var kind = options.Kind == SessionKind.Udp ? "udp" : "tcp";
+        return options with
+        {
+            Wanted = [new WantedName(string.Create(CultureInfo.InvariantCulture, $"{kind}-{options.RemotePort}"))],
+        };
+    }
+
+    public static void Check(AgentOptions options, AgentOptionsInput input, List<OptionMistake> mistakes)
+    {
+        if (options is { Pool: true, RemotePort: 0, Kind: SessionKind.Tcp or SessionKind.Udp })
+        {
+            mistakes.Add(new OptionMistake("--pool", "needs --remote-port: it is what the agents share"));
+        }
+        else if (options is { Pool: true, Kind: SessionKind.Http or SessionKind.Tls } && !HasName(input))
         {
             mistakes.Add(new OptionMistake("--pool", "needs --name: it is what the agents share"));
+        }
+
+        if (options.Health.Target is not null && options.Kind == SessionKind.Udp)
+        {
+            mistakes.Add(new OptionMistake(CheckFlag, "is not for 'udp': a service that takes datagrams cannot be asked"));
+        }
+        else if (options.Health.IsRequest && options.Kind != SessionKind.Http)
+        {
+            mistakes.Add(new OptionMistake(CheckFlag, "asks by HTTP, which belongs to 'http'; write tcp"));
         }
 
         if (!options.Pool && input[CheckFlag] is not null)
@@ -39,4 +63,6 @@ internal static class PoolOptionsParser
             }
         }
     }
+
+    private static bool HasName(AgentOptionsInput input) => input["--name"] is not null || input["--url"] is not null;
 }

@@ -192,7 +192,7 @@ internal sealed class InspectorConnection
                 ? given.GetString()
                 : null;
         }
-        catch (JsonException)
+        catch (Exception exception) when (exception is JsonException or InvalidOperationException)
         {
             // It has no token.
         }

@@ -40,7 +40,7 @@ internal sealed class Replayer
         using var limit = new CancellationTokenSource(_limit, _time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, cancellationToken);
         var note = "there is no public URL now";
-        foreach (var url in PublicUrls())
+        foreach (var url in PublicUrls(request))
         {
             var (connection, error) = await ReplayConnector.ToServerAsync(_options.Server, url, _time, either.Token).ConfigureAwait(false);
             if (connection is not null)
@@ -111,10 +111,11 @@ internal sealed class Replayer
     private (BackendTarget Target, RequestHeadEncoder Heads) ServiceOf(ServiceRoute route) => (
         route.Target, new RequestHeadEncoder(route.Target, _options.HostHeader, route.StripsPrefix ? route.Path.Length : 0));
 
-    private IEnumerable<Uri> PublicUrls() => _inspection.PublicUrls
-        .Select(static text => Uri.TryCreate(text, UriKind.Absolute, out var url) ? url : null)
+    /// <summary>Those of the name that the first request was for, and first that with its scheme: a server may send others away.</summary>
+    private IEnumerable<Uri> PublicUrls(ReplayRequest request) => _inspection.PublicUrls
+        .Select(text => PublicUrl.Of(text, request.Authority))
         .OfType<Uri>()
-        .Where(static url => (url.Scheme == Uri.UriSchemeHttp || url.Scheme == Uri.UriSchemeHttps) && url.UserInfo.Length == 0)
+        .OrderBy(url => url.Scheme == (request.IsSecure ? Uri.UriSchemeHttps : Uri.UriSchemeHttp) ? 0 : 1)
         .Take(MostUrls);
 
     /// <summary>The request as the agent sends it to the service; null where it is not HTTP.</summary>

@@ -202,7 +202,7 @@ internal sealed class AgentSession
 
         if (_place?.Welcomed(welcome) is { } problem)
         {
-            return ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Other, "other-cluster", problem));
+            return ConnectionEnd.RejectedPermanently(problem);
         }
 
         _lastPort = welcome.Port;
@@ -272,7 +272,23 @@ internal sealed class AgentSession
 
         // The server opens no more streams here: a new session is wanted at once, and this one finishes what it has beside it.
         _retiring.Add(running);
+        _ = LeaveAsync(pool, running);
         return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
+    }
+
+    /// <summary>
+    /// Says goodbye when there is a session with another node. A node that is only drained serves on for agents that find no other one: it
+    /// does not end the session by itself. What runs is finished, however long it takes.
+    /// </summary>
+    private async Task LeaveAsync(UplinkPool pool, Task running)
+    {
+        if (_place is not null && await _place.IsElsewhereAsync(running).ConfigureAwait(false))
+        {
+            foreach (var uplink in pool.Uplinks)
+            {
+                uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The agent has a session with another node.");
+            }
+        }
     }
 
     /// <summary>Leaves a detour when that is possible. Contains its faults: the session is as good without.</summary>

@@ -16,6 +16,9 @@ internal sealed class AnnouncedSessions(
     /// <summary>How long to look whether the whole agent was replaced by another process, before the name is asked for again.</summary>
     private static readonly TimeSpan _respect = TimeSpan.FromSeconds(5);
 
+    /// <summary>The shortest wait of a place that finds no node, whatever the nodes ask for.</summary>
+    private static readonly TimeSpan _shortest = TimeSpan.FromSeconds(0.5);
+
     /// <summary>Runs the places to their end, with what their sessions have to finish.</summary>
     /// <param name="places">How many there are.</param>
     /// <param name="stop">Ends them.</param>
@@ -31,7 +34,9 @@ internal sealed class AnnouncedSessions(
             var changed = group.WhenChanged;
             if (group.TryEnter() is not { } entered)
             {
-                await changed.WaitAsync(stop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+                // Also without a change: one that was left alone may be tried again.
+                var wait = group.NextIn() is not { } next ? Timeout.InfiniteTimeSpan : next > _shortest ? next : _shortest;
+                await changed.WaitAsync(wait, timeProvider, stop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
                 continue;
             }
 
@@ -44,9 +49,10 @@ internal sealed class AnnouncedSessions(
                 break;
             }
 
-            var wait = backoff.NextDelay(end.UpTime, end.RetryAfter, end.Reason == ConnectionEndReason.GoingAway);
+            // How long one node wants to be left alone keeps the agent from no other one.
+            var pause = backoff.NextDelay(end.UpTime, announced: end.Reason == ConnectionEndReason.GoingAway);
             await Task.Delay(
-                end.Reason == ConnectionEndReason.Superseded ? _respect : wait, timeProvider, stop)
+                end.Reason == ConnectionEndReason.Superseded && pause < _respect ? _respect : pause, timeProvider, stop)
                 .ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             if (end.Reason == ConnectionEndReason.Superseded && !stop.IsCancellationRequested)
             {

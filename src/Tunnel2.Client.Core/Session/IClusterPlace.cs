@@ -1,3 +1,4 @@
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Session;
@@ -13,5 +14,10 @@ internal interface IClusterPlace
 
     /// <summary>The server has taken the session.</summary>
     /// <returns>Why the session must not go on, or null.</returns>
-    string? Welcomed(WelcomeMessage welcome);
+    Rejection? Welcomed(WelcomeMessage welcome);
+
+    /// <summary>Waits until there is another session that takes requests.</summary>
+    /// <param name="unless">Ends the wait.</param>
+    /// <returns>Whether there is one.</returns>
+    Task<bool> IsElsewhereAsync(Task unless);
 }

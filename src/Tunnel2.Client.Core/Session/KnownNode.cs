@@ -6,4 +6,5 @@ namespace Tunnel2.Client.Core.Session;
 /// <summary>A node that a server has announced, and how to reach it. Immutable.</summary>
 /// <param name="Node">What was announced.</param>
 /// <param name="Options">How a session with it is opened: as with the server that announced it, to another address.</param>
-internal sealed record KnownNode(AnnouncedNode Node, AgentOptions Options);
+/// <param name="Urls">The public URLs of the session in which it was announced: those of its cluster.</param>
+internal sealed record KnownNode(AnnouncedNode Node, AgentOptions Options, IReadOnlyList<string> Urls);

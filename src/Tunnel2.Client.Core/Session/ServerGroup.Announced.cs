@@ -1,4 +1,5 @@
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Protocol.Handshake;
 
@@ -7,6 +8,15 @@ namespace Tunnel2.Client.Core.Session;
 /// <summary>The sessions with nodes that the servers have announced.</summary>
 internal sealed partial class ServerGroup
 {
+    private const string OtherCluster = "other-cluster";
+    private const string SameNode = "same-node";
+
+    /// <summary>How long news of one session may be behind those of another one.</summary>
+    private static readonly TimeSpan _news = TimeSpan.FromSeconds(5);
+
+    /// <summary>An announced node with which there is no session, and why; null: there was one since.</summary>
+    private ServerStatus? _unused;
+
     /// <summary>Whether servers may say which other nodes there are.</summary>
     internal bool TakesNodes => MayTakeNodes(_options);
 
@@ -27,22 +37,39 @@ internal sealed partial class ServerGroup
 
     /// <summary>A server has taken a session.</summary>
     /// <returns>Why the session must not go on, or null.</returns>
-    internal string? Welcomed(ServerReports server, WelcomeMessage welcome)
+    internal Rejection? Welcomed(ServerReports server, WelcomeMessage welcome)
     {
         lock (_gate)
         {
-            if (server.Announced is not null
-                && (welcome.Name != _name || !HostsOf(_firstUrls).Intersect(HostsOf(welcome.PublicUrls)).Any()))
+            var node = welcome.Announcement?.Node ?? "";
+            if (server.Announced is { } announced)
             {
-                return "The announced node is of another cluster.";
+                if (welcome.Name != announced.Options.Name || !HostsOf(announced.Urls).Intersect(HostsOf(welcome.PublicUrls)).Any())
+                {
+                    return new Rejection(RejectionReason.Other, OtherCluster, "announced, and not used: it is of another cluster");
+                }
+
+                if (node.Length > 0
+                    && _servers.Find(one => one != server && !one.IsAway && one.Urls.Count > 0 && one.Node == node) is { } present)
+                {
+                    // The node has taken the place of its older session for the new one. The older one may come back, this one does not.
+                    present.TakenOver = _timeProvider.GetTimestamp();
+                    return new Rejection(
+                        RejectionReason.Other, SameNode,
+                        $"announced as {announced.Node.Node}, and not used: it is {node}, with which there is a session already");
+                }
             }
 
-            _name ??= welcome.Name;
-            _firstUrls = _firstUrls.Count == 0 ? welcome.PublicUrls : _firstUrls;
+            server.Node = node.Length > 0 ? node : server.Node;
             if (welcome.Announcement is { } announcement && TakesNodes)
             {
-                (server.Node, server.Zone) = (announcement.Node, announcement.Zone);
-                _known.Learn(announcement, server.Options!);
+                server.Zone = announcement.Zone;
+                if (_known.Learn(
+                    announcement, server.Options! with { Name = welcome.Name }, welcome.PublicUrls) is { } unused
+                    && _known.Count == 0)
+                {
+                    _unused = new ServerStatus(unused.Server, IsConnected: false, unused.Why);
+                }
             }
         }
 
@@ -56,7 +83,7 @@ internal sealed partial class ServerGroup
         lock (_gate)
         {
             // A server that is away is made up for. One that is tried for the first time is waited for.
-            if (_name is null || _servers.Count(static one => one.Announced is not null || !one.IsAway) >= _options.Nodes
+            if (_servers.Count(static one => one.Announced is not null || !one.IsAway) >= _options.Nodes
                 || _known.Choose(
                     [.. _servers.Where(static one => !one.IsAway).Select(static one => one.Node)],
                     [.. _servers.Select(static one => one.Server)],
@@ -65,11 +92,42 @@ internal sealed partial class ServerGroup
                 return null;
             }
 
-            var options = node.Options with { Name = _name, IsOneOfSeveral = true };
+            var options = node.Options with { IsOneOfSeveral = true };
             var reports = new ServerReports(this, options.Server, node) { Options = options };
             _servers.Add(reports);
             return (options, reports);
         }
+    }
+
+    /// <summary>How long until a node that is left alone may be tried; null: there is none.</summary>
+    internal TimeSpan? NextIn()
+    {
+        lock (_gate)
+        {
+            return _known.NextIn();
+        }
+    }
+
+    /// <summary>Waits until there is a session with another server, or another node.</summary>
+    /// <param name="unless">Ends the wait.</param>
+    /// <returns>Whether there is one.</returns>
+    internal async Task<bool> IsElsewhereAsync(Task unless)
+    {
+        while (!unless.IsCompleted)
+        {
+            var changed = WhenChanged;
+            lock (_gate)
+            {
+                if (HasSession())
+                {
+                    return true;
+                }
+            }
+
+            await Task.WhenAny(changed, unless).ConfigureAwait(false);
+        }
+
+        return false;
     }
 
     /// <summary>Gives the place back.</summary>
@@ -79,18 +137,24 @@ internal sealed partial class ServerGroup
         {
             var had = HasSession();
             _servers.Remove(server);
+            var wasConnected = server.Urls.Count > 0;
+            var isNew = false;
             if (end.Reason != ConnectionEndReason.Stopped)
             {
-                _known.Failed(server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently);
+                _known.Failed(server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently, end.RetryAfter);
+
+                // Of nodes that fail one after the other, only the first one is said.
+                isNew = _unused is null;
+                _unused = new ServerStatus(server.Server, IsConnected: false, WordsFor(end));
             }
 
-            if (!_stop.IsCancellationRequested && server.Urls.Count > 0)
+            if (!_ending.IsCancellationRequested && (wasConnected || isNew))
             {
                 if (HasSession())
                 {
                     _events.Servers(Read());
                 }
-                else if (had)
+                else if (had && end.Reason != ConnectionEndReason.Stopped)
                 {
                     _events.ConnectionEnded(end);
                 }
@@ -99,6 +163,44 @@ internal sealed partial class ServerGroup
 
         server.Dispose();
         Changed();
+    }
+
+    /// <summary>
+    /// Judges why a session with a given server has ended: one whose place another session of this agent took, because an announced
+    /// address leads to the same node, comes back.
+    /// </summary>
+    internal async Task<ConnectionEnd> JudgeAsync(ServerReports server, ConnectionEnd end, CancellationToken stop)
+    {
+        if (end.Reason != ConnectionEndReason.Superseded || !TakesNodes)
+        {
+            return end;
+        }
+
+        // The news of the other session may be a moment behind.
+        var started = _timeProvider.GetTimestamp();
+        while (!stop.IsCancellationRequested)
+        {
+            var changed = WhenChanged;
+            TimeSpan left;
+            lock (_gate)
+            {
+                if (server.TakenOver is { } at && _timeProvider.GetElapsedTime(at) < _news)
+                {
+                    server.TakenOver = null;
+                    return ConnectionEnd.Lost("An announced address led to the same node, which let go of this session.", end.UpTime);
+                }
+
+                left = _news - _timeProvider.GetElapsedTime(started);
+                if (left <= TimeSpan.Zero || !_servers.Exists(static one => one is { Announced: not null, IsConnected: false }))
+                {
+                    return end;
+                }
+            }
+
+            await changed.WaitAsync(left, _timeProvider, stop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }
+
+        return end;
     }
 
     /// <summary>A session was superseded and no other one is there: another process has the name now, and this one is over.</summary>
@@ -116,6 +218,22 @@ internal sealed partial class ServerGroup
 
         _ = _ending.CancelAsync();
     }
+
+    /// <summary>All of them, without nodes that are tried for the first time. Where one is missing, with one that cannot be used.</summary>
+    private ServerStatus[] Read()
+    {
+        ServerStatus[] all = [.. _servers.Where(static one => one.Announced is null || one.IsConnected || one.Urls.Count > 0)
+            .Select(static one => new ServerStatus(one.Server, one.IsConnected, one.Message))];
+        return _unused is { } unused && all.Count(static one => one.IsConnected) < _options.Nodes
+            && !all.Any(one => one.Server == unused.Server)
+                ? [.. all, unused]
+                : all;
+    }
+
+    private string WordsFor(ConnectionEnd end) =>
+        end.Rejection is { Code: OtherCluster or SameNode, Text: var own } ? own
+        : end.Reason == ConnectionEndReason.Superseded && HasSession() ? "another session of this agent is at that node"
+        : end.Message;
 
     private static bool MayTakeNodes(AgentOptions options) =>
         options is { Kind: SessionKind.Http, Nodes: > 1, ExitOnFailure: false };

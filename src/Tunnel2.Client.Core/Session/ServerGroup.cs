@@ -21,8 +21,7 @@ internal sealed partial class ServerGroup : IDisposable
     private readonly List<ServerReports> _servers;
     private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private string[] _urls = [];
-    private string? _name;
-    private IReadOnlyList<string> _firstUrls = [];
+    private ConnectionEnd? _unsaid;
     private bool _saidConnecting;
     private bool _saidDraining;
     private bool _saidStopped;
@@ -75,6 +74,12 @@ internal sealed partial class ServerGroup : IDisposable
         await announced.ConfigureAwait(false);
         lock (_gate)
         {
+            if (!_stop.IsCancellationRequested && _unsaid is { } end)
+            {
+                // While there were other sessions it was no end.
+                _events.ConnectionEnded(end);
+            }
+
             if (!_stop.IsCancellationRequested && (_isUnreachable || _isReplaced))
             {
                 return _isReplaced ? AgentExitCode.Rejected : AgentExitCode.ServerUnreachable;
@@ -128,6 +133,7 @@ internal sealed partial class ServerGroup : IDisposable
                 _known.Succeeded(announced);
             }
 
+            _unused = server.Announced is null ? _unused : null;
             LeaveSurplusUnsynchronized(server);
             string[] urls = [.. _servers.Where(static one => one.IsConnected).SelectMany(static one => one.Urls).Distinct()];
 
@@ -151,7 +157,7 @@ internal sealed partial class ServerGroup : IDisposable
                 }
             }
 
-            if (!IsAlone)
+            if (!IsAlone || _unused is not null)
             {
                 _events.Servers(Read());
             }
@@ -171,10 +177,12 @@ internal sealed partial class ServerGroup : IDisposable
             server.IsOver = end.Reason is ConnectionEndReason.RejectedPermanently or ConnectionEndReason.Superseded;
             if (HasSession())
             {
+                _unsaid = server.IsOver ? end : _unsaid;
                 _events.Servers(Read());
             }
             else
             {
+                _unsaid = null;
                 _events.ConnectionEnded(end);
                 if (_options.ExitOnFailure && _servers.TrueForAll(static one => one.IsUnreachable || one.IsOver))
                 {
@@ -281,12 +289,16 @@ internal sealed partial class ServerGroup : IDisposable
 
     private bool HasSession() => _servers.Exists(static one => one.IsConnected);
 
-    private ServerStatus[] Read() => [.. _servers.Select(static one => new ServerStatus(one.Server, one.IsConnected, one.Message))];
-
     private UplinkReading ReadUplinks()
     {
+        ServerReports[] servers;
+        lock (_gate)
+        {
+            servers = [.. _servers];
+        }
+
         var sum = default(UplinkReading);
-        foreach (var server in _servers)
+        foreach (var server in servers)
         {
             if (server.ReadUplinks is not { } read || !server.IsConnected)
             {

@@ -1,37 +1,56 @@
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>What the sessions with one of several servers report. Its state is guarded by the lock of the group.</summary>
-internal sealed class ServerReports(ServerGroup group, ServerEndpoint server, KnownNode? announced = null)
-    : IAgentEvents, IClusterPlace, IDisposable
+internal sealed class ServerReports : IAgentEvents, IClusterPlace, IDisposable
 {
+    private readonly ServerGroup _group;
+    private readonly CancellationTokenSource _leaving = new();
     private volatile Func<UplinkReading>? _readUplinks;
     private volatile bool _isConnected;
-    private readonly CancellationTokenSource _leaving = new();
+
+    /// <param name="group">All of them.</param>
+    /// <param name="server">The server.</param>
+    /// <param name="announced">The node, if another server has announced it.</param>
+    public ServerReports(ServerGroup group, ServerEndpoint server, KnownNode? announced = null)
+    {
+        _group = group;
+        Server = server;
+        Announced = announced;
+        Node = announced?.Node.Node ?? "";
+        Zone = announced?.Node.Zone ?? "";
+
+        // What is finished after the session has left still asks.
+        Leaving = _leaving.Token;
+    }
 
     /// <summary>The server.</summary>
-    public ServerEndpoint Server { get; } = server;
+    public ServerEndpoint Server { get; }
 
     /// <summary>The node, if another server has announced it; null: the user gave the server.</summary>
-    public KnownNode? Announced { get; } = announced;
+    public KnownNode? Announced { get; }
 
     /// <summary>The options for it; null before it runs.</summary>
     public AgentOptions? Options { get; set; }
 
     /// <summary>The id of the node that it was at last; empty: not known.</summary>
-    public string Node { get; set; } = announced?.Node.Node ?? "";
+    public string Node { get; set; }
 
     /// <summary>Its zone; empty: not known.</summary>
-    public string Zone { get; set; } = announced?.Node.Zone ?? "";
+    public string Zone { get; set; }
+
+    /// <summary>When another session of this agent took the place of its own at the same node; null: none has.</summary>
+    public long? TakenOver { get; set; }
 
     /// <summary>Whether it has been tried, and there is no session.</summary>
     public bool IsAway { get; set; }
 
     /// <summary>Its session is no longer wanted. Ends in order.</summary>
-    public CancellationToken Leaving => _leaving.Token;
+    public CancellationToken Leaving { get; }
 
     /// <summary>Whether there is a session with it that takes requests. May be read without the lock.</summary>
     public bool IsConnected
@@ -59,13 +78,16 @@ internal sealed class ServerReports(ServerGroup group, ServerEndpoint server, Kn
     public Func<UplinkReading>? ReadUplinks => _readUplinks;
 
     /// <inheritdoc/>
-    public bool TakesNodes => group.TakesNodes;
+    public bool TakesNodes => _group.TakesNodes;
 
     /// <inheritdoc/>
-    public bool IsOneOfSeveral => group.IsOneOfSeveral;
+    public bool IsOneOfSeveral => _group.IsOneOfSeveral;
 
     /// <inheritdoc/>
-    public string? Welcomed(WelcomeMessage welcome) => group.Welcomed(this, welcome);
+    public Rejection? Welcomed(WelcomeMessage welcome) => _group.Welcomed(this, welcome);
+
+    /// <inheritdoc/>
+    public Task<bool> IsElsewhereAsync(Task unless) => _group.IsElsewhereAsync(unless);
 
     /// <summary>Its session is no longer wanted.</summary>
     public void Leave() => _ = _leaving.CancelAsync();
@@ -74,39 +96,39 @@ internal sealed class ServerReports(ServerGroup group, ServerEndpoint server, Kn
     public void Dispose() => _leaving.Dispose();
 
     /// <inheritdoc/>
-    public bool WantsRequests => group.Events.WantsRequests;
+    public bool WantsRequests => _group.Events.WantsRequests;
 
     /// <inheritdoc/>
-    public void Connecting(ServerEndpoint server) => group.Connecting(server);
+    public void Connecting(ServerEndpoint server) => _group.Connecting(server);
 
     /// <inheritdoc/>
-    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream) => group.Ready(this, publicUrls, upstream, null);
+    public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream) => _group.Ready(this, publicUrls, upstream, null);
 
     /// <inheritdoc/>
     public void Ready(IReadOnlyList<string> publicUrls, BackendTarget upstream, IReadOnlyList<ServiceRoute> routes) =>
-        group.Ready(this, publicUrls, upstream, routes);
+        _group.Ready(this, publicUrls, upstream, routes);
 
     /// <inheritdoc/>
     public void Uplinks(Func<UplinkReading> read) => _readUplinks = read;
 
     /// <inheritdoc/>
-    public void Routed(UplinkRoute route) => group.Routed(this, route);
+    public void Routed(UplinkRoute route) => _group.Routed(this, route);
 
     /// <inheritdoc/>
-    public void ConnectionEnded(ConnectionEnd end) => group.Ended(this, end);
+    public void ConnectionEnded(ConnectionEnd end) => _group.Ended(this, end);
 
     /// <inheritdoc/>
-    public void Reconnecting(TimeSpan delay) => group.Reconnecting(delay);
+    public void Reconnecting(TimeSpan delay) => _group.Reconnecting(delay);
 
     /// <inheritdoc/>
-    public void Draining() => group.Draining(this);
+    public void Draining() => _group.Draining(this);
 
     /// <inheritdoc/>
-    public void Stopped() => group.OneStopped();
+    public void Stopped() => _group.OneStopped();
 
     /// <inheritdoc/>
-    public void RequestFailed(string leg, string error) => group.Events.RequestFailed(leg, error);
+    public void RequestFailed(string leg, string error) => _group.Events.RequestFailed(leg, error);
 
     /// <inheritdoc/>
-    public void RequestCompleted(RequestSummary request) => group.Events.RequestCompleted(request);
+    public void RequestCompleted(RequestSummary request) => _group.Events.RequestCompleted(request);
 }

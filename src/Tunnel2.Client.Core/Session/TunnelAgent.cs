@@ -86,10 +86,16 @@ internal sealed class TunnelAgent : IAgentRunner
         {
             var session = SessionWith(one, reports, itsWays);
             var loop = new ReconnectLoop(
-                one, session.RunOnceAsync, reports, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
+                one, RunOnceAsync, reports, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
             var exitCode = await loop.RunAsync(end).ConfigureAwait(false);
             await session.WhenRetiredAsync().ConfigureAwait(false);
             return exitCode;
+
+            async Task<ConnectionEnd> RunOnceAsync(CancellationToken over)
+            {
+                var ended = await session.RunOnceAsync(over).ConfigureAwait(false);
+                return reports is ServerReports server ? await servers!.JudgeAsync(server, ended, over).ConfigureAwait(false) : ended;
+            }
         }
 
         // Holds one session with a node that another server has announced.

@@ -269,8 +269,20 @@ internal sealed class UplinkDialer
         return (_engine.CreateUplinkTransport(connected.Socket), address);
     }
 
-    private static async Task<IReadOnlyList<IPAddress>> ResolveAsync(ServerEndpoint server, CancellationToken cancellationToken) =>
-        AddressRace.Order(await Dns.GetHostAddressesAsync(server.Host, cancellationToken).ConfigureAwait(false));
+    private async Task<IReadOnlyList<IPAddress>> ResolveAsync(ServerEndpoint server, CancellationToken cancellationToken)
+    {
+        var addresses = await Dns.GetHostAddressesAsync(server.Host, cancellationToken).ConfigureAwait(false);
+        if (_options is not { AvoidsThisMachine: true, Proxy: null })
+        {
+            return AddressRace.Order(addresses);
+        }
+
+        var others = AddressRace.Order(addresses.Where(static address => !KnownNodes.IsOfThisMachine(address)));
+        return others.Count > 0 || addresses.Length == 0
+            ? others
+            : throw new SocketException(
+                (int)SocketError.NotSocket, "it was announced, and leads to this machine or to no one machine");
+    }
 
     /// <summary>A socket that connects, in the form of the race.</summary>
     private sealed class ConnectingSocket(AddressFamily family) : IAsyncDisposable

@@ -53,6 +53,9 @@ internal sealed class AgentScreenState
     /// <summary>Looks at the uplinks of the session, or null.</summary>
     public Func<UplinkReading>? Uplinks { get; private set; }
 
+    /// <summary>Where there are several servers: with which there is a session, and why not with the others.</summary>
+    public IReadOnlyList<(string Server, bool IsConnected, string? Message)> Servers { get; private set; } = [];
+
     /// <summary>Why services cannot be reached.</summary>
     public IReadOnlyCollection<string> ServiceTroubles => _troubles.Values;
 
@@ -104,12 +107,14 @@ internal sealed class AgentScreenState
                 Upstream = PlainText.Clean(ready.Upstream.ToString());
                 Routes = ready.Routes;
                 break;
-            case ServersEvent { IsComplete: true } servers:
-                Note(servers.Time, servers.Message);
+            case ServersEvent { IsComplete: true } several:
+                Servers = [.. several.Servers.Select(static one => (
+                    PlainText.Clean(one.Server.ToString()), one.IsConnected, one.Message is { } why ? PlainText.Clean(why) : null))];
                 break;
             case ConnectionEndedEvent ended:
                 // What takes another session's place at once is no trouble: its reason stays in a notice.
                 Uplinks = null;
+                Servers = [];
                 Trouble = ended.End.Reason == ConnectionEndReason.Stopped ? null : PlainText.Clean(ended.End.Message);
                 Become(AgentStatus.Waiting, ended.Time);
                 NextTry = ended.Time;

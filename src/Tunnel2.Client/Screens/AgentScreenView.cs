@@ -69,7 +69,7 @@ internal static class AgentScreenView
             lines.Add(Labelled("Service", trouble, ScreenStyle.Bad));
         }
 
-        lines.Add(Labelled("Server", server));
+        Servers(lines, state, server);
         if (state.Uplinks?.Invoke() is { } uplinks)
         {
             lines.Add(Labelled("Round trip", RoundTrip(uplinks)));
@@ -184,6 +184,23 @@ internal static class AgentScreenView
         else
         {
             lines.Add(Labelled("", target[1..]));
+        }
+    }
+
+    private static void Servers(List<ScreenRow> lines, AgentScreenState state, string server)
+    {
+        if (state.Servers.Count < 2)
+        {
+            lines.Add(Labelled("Server", server));
+            return;
+        }
+
+        string label = "Servers";
+        foreach ((string one, bool isConnected, string? why) in state.Servers)
+        {
+            string words = why is null ? "" : $": {why}";
+            lines.Add(isConnected ? Labelled(label, one + words) : Labelled(label, $"{one} not connected{words}", ScreenStyle.Warning));
+            label = "";
         }
     }
 

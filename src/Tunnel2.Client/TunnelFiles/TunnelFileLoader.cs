@@ -82,7 +82,11 @@ internal static class TunnelFileLoader
             {
                 if (!names.TryAdd(name, tunnel.Line))
                 {
-                    int line = tunnel.Values.First(pair => pair.Key.Name == (name.Contains('.') ? "domain" : "name")).Value.Line;
+                    string key = name.Contains('.') ? "domain" : "name";
+
+                    // Agents that share a port have a name that nobody wrote.
+                    int own = tunnel.Values.FirstOrDefault(pair => pair.Key.Name == key).Value.Line;
+                    int line = own > 0 ? own : tunnel.Line;
                     mistakes.Add(new TunnelFileMistake(
                         line, $"{path}:{line}: name: '{name}' is the name of the tunnel of line {names[name]} already"));
                 }

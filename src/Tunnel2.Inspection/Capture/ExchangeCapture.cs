@@ -46,6 +46,9 @@ internal sealed class ExchangeCapture : IMessageSink
     /// <summary>Counts the exchanges of a session, from 1.</summary>
     public long Id { get; }
 
+    /// <summary>The node of a cluster that has it; null: there is one server.</summary>
+    public string? Node => _store.Node;
+
     /// <summary>When it began.</summary>
     public DateTimeOffset StartedAt { get; }
 

@@ -33,6 +33,9 @@ internal sealed class ExchangeStore
     /// <summary>What it may hold.</summary>
     public InspectionLimits Limits => _limits;
 
+    /// <summary>The node of a cluster that has it, which is part of the ids of its exchanges; null: it is alone.</summary>
+    public string? Node { get; init; }
+
     /// <summary>Changes with everything that can be seen of the store.</summary>
     public long Version => Volatile.Read(ref _version);
 

@@ -2,6 +2,7 @@ using System.Text.Encodings.Web;
 using System.Text.Json;
 using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
+using Tunnel2.Inspection.Exporting;
 using Tunnel2.Inspection.Heads;
 using Tunnel2.Inspection.Masking;
 
@@ -21,8 +22,8 @@ internal static class ExchangeComparison
     public static void Write(Utf8JsonWriter json, ExchangeCapture first, ExchangeCapture second, MaskingRules? rules)
     {
         json.WriteStartObject();
-        json.WriteNumber("first", first.Id);
-        json.WriteNumber("second", second.Id);
+        ExchangeId.Write(json, "first", first.Node, first.Id);
+        ExchangeId.Write(json, "second", second.Node, second.Id);
         json.WriteStartObject("status");
         json.WriteNumber("first", first.Status);
         json.WriteNumber("second", second.Status);

@@ -108,7 +108,12 @@ internal static class ExchangeJson
     private static void WriteSummaryMembers(Utf8JsonWriter json, ExchangeCapture capture, MaskingRules? rules)
     {
         var request = capture.Request;
-        json.WriteNumber("id", capture.Id);
+        ExchangeId.Write(json, "id", capture.Node, capture.Id);
+        if (capture.Node is { } node)
+        {
+            json.WriteString("node", node);
+        }
+
         json.WriteString("startedAt", capture.StartedAt);
         json.WriteString("method", HeadText.Of(request.Method));
         json.WriteString("target", Url(HeadText.Of(request.Target), rules));
@@ -133,7 +138,7 @@ internal static class ExchangeJson
 
         if (capture.Via is { } via)
         {
-            json.WriteNumber("replayOf", capture.ReplayOf);
+            ExchangeId.Write(json, "replayOf", capture.Node, capture.ReplayOf);
             json.WriteString("via", via);
         }
     }

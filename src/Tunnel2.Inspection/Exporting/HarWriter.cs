@@ -18,14 +18,14 @@ internal static class HarWriter
     /// <param name="output">Where to.</param>
     /// <param name="captures">The exchanges, oldest first.</param>
     /// <param name="rules">What is secret; null: secrets are wanted.</param>
-    /// <param name="origin">The public URL without a path, for the URLs.</param>
+    /// <param name="origin">The public URL of an exchange without a path, for the URLs.</param>
     /// <param name="version">The program's version.</param>
     /// <param name="cancellationToken">Gives up.</param>
     public static async Task WriteAsync(
         Stream output,
         IEnumerable<ExchangeCapture> captures,
         MaskingRules? rules,
-        string origin,
+        Func<ExchangeCapture, string> origin,
         string version,
         CancellationToken cancellationToken)
     {
@@ -42,7 +42,7 @@ internal static class HarWriter
         json.WriteStartArray("entries");
         foreach (var capture in captures)
         {
-            WriteEntry(json, capture, rules, origin);
+            WriteEntry(json, capture, rules, origin(capture));
             await json.FlushAsync(cancellationToken).ConfigureAwait(false);
         }
 
@@ -50,6 +50,26 @@ internal static class HarWriter
         json.WriteEndObject();
         json.WriteEndObject();
         await json.FlushAsync(cancellationToken).ConfigureAwait(false);
+    }
+
+    /// <summary>Writes the entries alone, a line each, for a node that makes one file of those of several nodes.</summary>
+    /// <param name="output">Where to.</param>
+    /// <param name="captures">The exchanges, oldest first.</param>
+    /// <param name="rules">What is secret; null: secrets are wanted.</param>
+    /// <param name="origin">The public URL of an exchange without a path, for the URLs.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    public static async Task WriteLinesAsync(
+        Stream output, IEnumerable<ExchangeCapture> captures, MaskingRules? rules, Func<ExchangeCapture, string> origin,
+        CancellationToken cancellationToken)
+    {
+        await using var json = new Utf8JsonWriter(output, new JsonWriterOptions { Indented = false });
+        foreach (var capture in captures)
+        {
+            WriteEntry(json, capture, rules, origin(capture));
+            await json.FlushAsync(cancellationToken).ConfigureAwait(false);
+            await output.WriteAsync("\n"u8.ToArray(), cancellationToken).ConfigureAwait(false);
+            json.Reset();
+        }
     }
 
     private static void WriteEntry(Utf8JsonWriter json, ExchangeCapture capture, MaskingRules? rules, string origin)
@@ -71,7 +91,7 @@ internal static class HarWriter
         json.WriteNumber("receive", legs.Receive.TotalMilliseconds);
         json.WriteNumber("ssl", -1);
         json.WriteEndObject();
-        json.WriteNumber("_id", capture.Id);
+        ExchangeId.Write(json, "_id", capture.Node, capture.Id);
         if (capture.Error is { } error)
         {
             json.WriteString("_error", $"{capture.Leg}: {error}");

@@ -27,6 +27,12 @@ internal sealed record RequestHead
     /// <summary>The fields in wire order.</summary>
     public IReadOnlyList<HeadField> Fields { get; init; } = [];
 
+    /// <summary>
+    /// Whether the visitor used TLS, here or at a trusted proxy. ProxyEntry writes the field itself: no visitor's word is in it.
+    /// </summary>
+    public bool IsSecure => (Fields.Find("X-Forwarded-Proto"u8)?.Split(',')[0].Trim() ?? HeadText.Of(Scheme))
+        .Equals("https", StringComparison.OrdinalIgnoreCase);
+
     /// <summary>Reads a request block of the wire.</summary>
     public static RequestHead Read(ReadOnlySpan<byte> bytes)
     {

@@ -8,18 +8,21 @@ namespace Tunnel2.Inspection.Masking;
 
 /// <summary>
 /// Replaces the values of secret keys in text that may be JSON, whole or cut off, or may only look like it. It reads strings and brackets
-/// and nothing else, so what is not JSON passes as it is, and a key cannot hide behind an error before it. A string that is itself JSON or
-/// a URL is masked as one.
+/// and nothing else, so what is not JSON passes as it is, and a key cannot hide behind an error before it: a quote that is one too many
+/// turns texts and what is between them around until the next key. A string that is itself JSON or a URL is masked as one.
 /// </summary>
 internal static class JsonMask
 {
     private const byte Quote = (byte)'"';
 
-    /// <summary>How deep JSON is looked for in strings of JSON; each level doubles the backslashes.</summary>
+    /// <summary>How deep JSON is looked for in strings of JSON; each level doubles the backslashes. What is deeper is a mask.</summary>
     private const int MostLevels = 4;
 
     /// <summary>What a text has in it that is a URL with a query, a fragment or a password, or JSON.</summary>
     private static readonly SearchValues<byte> _signs = SearchValues.Create("?#@{"u8);
+
+    /// <summary>All that is between two strings of JSON, of which the first is no key.</summary>
+    private static readonly SearchValues<byte> _between = SearchValues.Create(" \t\r\n,[]{}0123456789+-.eEtrufalsn"u8);
 
     private static readonly byte[] _mask = Encoding.ASCII.GetBytes($"\"{MaskingRules.Mask}\"");
 
@@ -45,19 +48,26 @@ internal static class JsonMask
 
             output.Write(text.Slice(position, quote));
             position += quote;
-            var end = EndOfString(text, position);
-            var after = SkipSpace(text, end);
-            if (after >= text.Length || text[after] != (byte)':')
+            var end = EndOfString(text, position, out var isWhole);
+            if (!IsKey(text, end, out var value))
             {
-                masked |= WriteText(output, text[position..end], rules, level);
+                if (isWhole && BeginsKey(text, end - 1))
+                {
+                    // The quote that ends this text begins a key: there was one too many.
+                    end--;
+                    output.Write(text[position..end]);
+                }
+                else
+                {
+                    masked |= WriteText(output, text[position..end], isWhole, rules, level);
+                }
+
                 position = end;
                 continue;
             }
 
-            output.Write(text[position..end]);
-            var value = SkipSpace(text, after + 1);
-            output.Write(text[end..value]);
-            var key = Unescape(text[(position + 1)..Math.Max(position + 1, end - 1)]);
+            output.Write(text[position..value]);
+            var key = Unescape(text[(position + 1)..(end - 1)]);
             position = value;
             if (value < text.Length && rules.IsSecret(key))
             {
@@ -70,16 +80,35 @@ internal static class JsonMask
         return output.WrittenSpan.ToArray();
     }
 
+    /// <summary>Whether the string that ends before an index is a key, and where its value begins.</summary>
+    private static bool IsKey(ReadOnlySpan<byte> text, int end, out int value)
+    {
+        var after = SkipSpace(text, end);
+        value = after < text.Length && text[after] == (byte)':' ? SkipSpace(text, after + 1) : 0;
+        return value > 0;
+    }
+
+    /// <summary>
+    /// Whether a quote that ends a text begins a key instead. In JSON the next quote begins a text, and between them is nothing that names
+    /// anything. It is never looked further than the text after it ends.
+    /// </summary>
+    private static bool BeginsKey(ReadOnlySpan<byte> text, int quote)
+    {
+        var end = EndOfString(text, quote, out var isWhole);
+        return isWhole && IsKey(text, end, out _) && text[(quote + 1)..(end - 1)].IndexOfAnyExcept(_between) >= 0;
+    }
+
     /// <summary>Writes a string that is no key, with its quotes.</summary>
     /// <returns>Whether something in it was replaced.</returns>
-    private static bool WriteText(ArrayBufferWriter<byte> output, ReadOnlySpan<byte> quoted, MaskingRules rules, int level)
+    private static bool WriteText(
+        ArrayBufferWriter<byte> output, ReadOnlySpan<byte> quoted, bool isWhole, MaskingRules rules, int level)
     {
-        if (level < MostLevels && quoted.IndexOfAny(_signs) >= 0)
+        if (quoted.IndexOfAny(_signs) >= 0)
         {
-            var isWhole = quoted.Length > 1 && quoted[^1] == Quote;
             var text = Unescape(quoted[1..(isWhole ? ^1 : ^0)]);
-            var shown = text.AsSpan().TrimStart() is ['{' or '[', ..]
-                ? Encoding.UTF8.GetString(Apply(Encoding.UTF8.GetBytes(text), rules, level + 1, out _))
+            var isJson = text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
+            var shown = isJson && level >= MostLevels ? MaskingRules.Mask
+                : isJson ? Encoding.UTF8.GetString(Apply(Encoding.UTF8.GetBytes(text), rules, level + 1, out _))
                 : text.AsSpan().ContainsAny(' ', '\n') ? text
                 : rules.OfUrl(text);
             if (shown != text)
@@ -105,9 +134,10 @@ internal static class JsonMask
     }
 
     /// <summary>The index after the closing quote, or the end of the text.</summary>
-    private static int EndOfString(ReadOnlySpan<byte> text, int position)
+    private static int EndOfString(ReadOnlySpan<byte> text, int position, out bool isWhole)
     {
         position++;
+        isWhole = false;
         while (position < text.Length)
         {
             var next = text[position..].IndexOfAny(Quote, (byte)'\\');
@@ -119,6 +149,7 @@ internal static class JsonMask
             position += next;
             if (text[position] == Quote)
             {
+                isWhole = true;
                 return position + 1;
             }
 
@@ -132,7 +163,7 @@ internal static class JsonMask
     {
         if (text[position] == Quote)
         {
-            return EndOfString(text, position);
+            return EndOfString(text, position, out _);
         }
 
         var depth = 0;
@@ -141,7 +172,7 @@ internal static class JsonMask
             switch (text[position])
             {
                 case Quote:
-                    position = EndOfString(text, position);
+                    position = EndOfString(text, position, out _);
                     continue;
                 case (byte)'{' or (byte)'[':
                     depth++;

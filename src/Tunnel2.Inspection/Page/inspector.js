@@ -5,7 +5,7 @@ import { clock, element, plain, shown, size, time } from './text.js';
 const get = (id) => document.getElementById(id);
 const rows = get('rows');
 const filters = ['q', 'method', 'status', 'kind'];
-const state = { session: '', id: null, tab: 'Response', reveal: false, paused: false, older: [], link };
+const state = { session: '', id: null, tab: 'Response', reveal: false, paused: false, older: [], next: undefined, link };
 let build = null;
 let known = [];
 let turn = 0;
@@ -17,9 +17,10 @@ let filter = {};
 function readAddress() {
   const [place, query] = location.hash.replace(/^#/, '').split('?');
   const parts = place.split('/').filter(Boolean);
-  const hasId = parts.at(-2) === 'x' && /^[0-9]{1,15}$/.test(parts.at(-1));
+  // In a cluster an id names its node: e1:12.
+  const hasId = parts.at(-2) === 'x' && /^([a-z0-9~-]{1,24}:)?[0-9]{1,15}$/.test(parts.at(-1));
   const parameters = new URLSearchParams(query ?? '');
-  state.id = hasId ? Number(parts.pop()) : null;
+  state.id = hasId ? parts.pop() : null;
   if (hasId) parts.pop();
   state.tab = parameters.get('tab') ?? 'Response';
   state.session = parts.length === 1 ? decoded(parts[0]) : known[0]?.name ?? '';
@@ -198,7 +199,8 @@ async function follow(mine) {
 }
 
 function show(list) {
-  const lost = list.skipped > 0 ? `; ${list.skipped} did not fit` : '';
+  const away = (list.nodes ?? []).filter((one) => one.state !== 'up').map((one) => `${one.node} (${one.state})`);
+  const lost = (list.skipped > 0 ? `; ${list.skipped} did not fit` : '') + (away.length > 0 ? `; without node ${away.join(', ')}` : '');
   get('held').textContent = `${list.exchanges.length}${list.more ? ' newest' : ''} requests, ${size(list.bytes)} of ${size(list.limitBytes)} held${lost}`;
   get('empty').hidden = list.exchanges.length > 0;
   get('more').hidden = !list.more;
@@ -208,19 +210,22 @@ function show(list) {
     const old = before.get(String(one.id));
     return old?.made === text ? old : makeRow(one, text);
   });
-  const olderThan = list.exchanges.at(-1)?.id ?? Infinity;
-  rows.replaceChildren(...made, ...state.older.filter((row) => Number(row.dataset.id) < olderThan));
+  const there = new Set(list.exchanges.map((one) => String(one.id)));
+  const olderThan = list.exchanges.at(-1)?.startedAt ?? '9';
+  rows.replaceChildren(...made, ...state.older.filter((row) => row.startedAt <= olderThan && !there.has(row.dataset.id)));
+  if (state.older.length === 0) state.next = list.next ?? list.exchanges.at(-1)?.id;
   mark();
-  const open = list.exchanges.find((one) => one.id === state.id);
+  const open = list.exchanges.find((one) => String(one.id) === state.id);
   if (open && JSON.stringify(open) !== shownDetail && !rows.dataset.busy) showDetail(undefined, JSON.stringify(open));
 }
 
 function makeRow(one, text) {
   const row = element('li', { 'data-id': one.id });
   row.made = text;
-  const facts = [one.kind === 'http' ? '' : one.kind, one.via ? 'replay' : '', one.ended ? time(one.durationMs) : 'open', size(one.responseBytes), clock(one.startedAt)];
+  row.startedAt = one.startedAt;
+  const facts = [one.kind === 'http' ? '' : one.kind, one.via ? 'replay' : '', one.ended ? time(one.durationMs) : 'open', size(one.responseBytes), clock(one.startedAt), one.node ?? ''];
   const status = one.status ? String(one.status) : one.ended ? '—' : '…';
-  row.append(element('a', { href: link(one.id), tabindex: '-1', onclick: (event) => { event.preventDefault(); go({ id: one.id }); } },
+  row.append(element('a', { href: link(one.id), tabindex: '-1', onclick: (event) => { event.preventDefault(); go({ id: String(one.id) }); } },
     element('span', { class: `status s${Math.floor(one.status / 100)}${one.error ? ' failed' : ''}` }, status),
     element('span', { class: 'method' }, shown(one.method)), element('span', { class: 'target', title: plain(one.target) }, shown(one.target)),
     element('span', { class: 'more' }, facts.filter(Boolean).join(' · ')),
@@ -230,7 +235,7 @@ function makeRow(one, text) {
 }
 
 function mark() {
-  for (const row of rows.children) row.firstChild.setAttribute('aria-current', String(row.dataset.id === String(state.id)));
+  for (const row of rows.children) row.firstChild.setAttribute('aria-current', String(row.dataset.id === state.id));
 }
 
 async function showDetail(focus, text = '') {
@@ -322,11 +327,11 @@ get('clear').addEventListener('click', async () => {
   }
 });
 get('more').addEventListener('click', async () => {
-  const last = rows.lastElementChild?.dataset.id;
   try {
-    const list = await call(path(state.session, '', { ...filter, limit: 200, before: last }));
+    const list = await call(path(state.session, '', { ...filter, limit: 200, before: state.next }));
     state.older.push(...list.exchanges.map((one) => makeRow(one, JSON.stringify(one))));
-    rows.append(...state.older.slice(-list.exchanges.length));
+    rows.append(...state.older.slice(state.older.length - list.exchanges.length));
+    state.next = list.next ?? list.exchanges.at(-1)?.id;
     get('more').hidden = !list.more;
   } catch (problem) {
     say(problem.message, 'bad');
@@ -337,10 +342,10 @@ addEventListener('popstate', () => { readAddress(); shownDetail = ''; showDetail
 
 function move(step) {
   const all = [...rows.children];
-  const at = all.findIndex((row) => row.dataset.id === String(state.id));
+  const at = all.findIndex((row) => row.dataset.id === state.id);
   const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
   if (next) {
-    go({ id: Number(next.dataset.id) });
+    go({ id: next.dataset.id });
     next.scrollIntoView({ block: 'nearest' });
   }
 }

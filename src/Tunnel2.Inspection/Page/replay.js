@@ -28,7 +28,7 @@ export function replayView(result, go) {
     element('h3', {}, 'What differs from the first answer'),
     ...compareView(result.comparison),
     element('div', { class: 'actions' }, element('button', {
-      type: 'button', class: 'main', onclick: () => { dialog.close(); go({ id: result.id, tab: 'Response' }); },
+      type: 'button', class: 'main', onclick: () => { dialog.close(); go({ id: String(result.id), tab: 'Response' }); },
     }, `Open #${result.id}`)),
   ];
 }

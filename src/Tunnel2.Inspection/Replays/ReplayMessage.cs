@@ -98,10 +98,5 @@ internal static class ReplayMessage
         return bytes.ToArray();
     }
 
-    private static bool IsOwn(string host, Uri url)
-    {
-        var colon = host.LastIndexOf(':');
-        var name = colon > host.LastIndexOf(']') ? host[..colon] : host;
-        return name.Equals(url.Host, StringComparison.OrdinalIgnoreCase);
-    }
+    private static bool IsOwn(string host, Uri url) => PublicUrl.HostOf(host).Equals(url.Host, StringComparison.OrdinalIgnoreCase);
 }

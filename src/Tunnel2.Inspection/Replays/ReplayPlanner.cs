@@ -26,6 +26,20 @@ internal static class ReplayPlanner
     /// <returns>Null, or why not.</returns>
     public static ReplayRefusal? TryPlan(ExchangeCapture capture, JsonElement? edits, out ReplayRequest? request)
     {
+        try
+        {
+            return Plan(capture, edits, out request);
+        }
+        catch (InvalidOperationException)
+        {
+            // Escapes of JSON can be half a character, which shows when the text is read.
+            request = null;
+            return new ReplayRefusal("malformed", "A text of the changes is not Unicode.");
+        }
+    }
+
+    private static ReplayRefusal? Plan(ExchangeCapture capture, JsonElement? edits, out ReplayRequest? request)
+    {
         request = null;
         var head = capture.Request;
         if (capture.IsDropped || head.Method.Length == 0)
@@ -98,6 +112,8 @@ internal static class ReplayPlanner
         request = new ReplayRequest
         {
             Source = capture.Id,
+            Authority = HeadText.Of(head.Authority),
+            IsSecure = head.IsSecure,
             Method = method,
             Target = target,
             Body = body,
@@ -189,6 +205,11 @@ internal static class ReplayPlanner
 
         foreach (var item in list.EnumerateArray())
         {
+            if (item.ValueKind == JsonValueKind.Object && item.EnumerateObject().Count() != (item.TryGetProperty("keep", out _) ? 1 : 2))
+            {
+                return new ReplayRefusal("malformed", "A field has a name and a value, or 'keep', and nothing else.");
+            }
+
             // A masked value is not known to whoever edits: the field says which of the original ones it keeps.
             HeadField field;
             if (item.ValueKind == JsonValueKind.Object && item.TryGetProperty("keep", out var keep)

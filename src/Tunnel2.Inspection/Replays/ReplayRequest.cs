@@ -8,6 +8,12 @@ internal sealed record ReplayRequest
     /// <summary>The exchange that is repeated.</summary>
     public required long Source { get; init; }
 
+    /// <summary>Host and port that the visitor of that exchange called.</summary>
+    public string Authority { get; init; } = "";
+
+    /// <summary>Whether that visitor called with TLS, here or at a trusted proxy.</summary>
+    public bool IsSecure { get; init; }
+
     /// <summary>The method: a token.</summary>
     public required byte[] Method { get; init; }
 

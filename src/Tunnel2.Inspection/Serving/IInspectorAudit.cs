@@ -1,5 +1,3 @@
-using System.Net;
-
 namespace Tunnel2.Inspection.Serving;
 
 /// <summary>
@@ -13,11 +11,11 @@ internal interface IInspectorAudit
     /// <param name="exchange">The exchange that is sent again.</param>
     /// <param name="isChanged">Whether the caller changed something of it.</param>
     /// <param name="by">Who wants it.</param>
-    void ReplaySent(IInspectedSession session, long exchange, bool isChanged, IPAddress? by);
+    void ReplaySent(IInspectedSession session, long exchange, bool isChanged, string? by);
 
     /// <summary>An answer with secrets is about to be sent, because the caller asked for them.</summary>
     /// <param name="session">The session.</param>
     /// <param name="what">What the answer shows, in words.</param>
     /// <param name="by">Who wants it.</param>
-    void SecretsShown(IInspectedSession session, string what, IPAddress? by);
+    void SecretsShown(IInspectedSession session, string what, string? by);
 }

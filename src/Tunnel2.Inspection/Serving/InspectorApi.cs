@@ -4,6 +4,7 @@ using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Comparing;
 using Tunnel2.Inspection.Exporting;
+using Tunnel2.Inspection.Heads;
 using Tunnel2.Inspection.Masking;
 using Tunnel2.Inspection.Replays;
 
@@ -18,11 +19,10 @@ internal sealed class InspectorApi : IDisposable
     /// <summary>How much a body may have that changes a replay, beyond what is kept of bodies.</summary>
     public const int MaxRequestBody = 2 * 1024 * 1024;
 
-    private const int MostListed = 500;
     private const int UsuallyListed = 100;
     private const int MostReplays = 4;
     private const int MostSearches = 2;
-    private static readonly TimeSpan _longestWait = TimeSpan.FromSeconds(25);
+    private static readonly TimeSpan _longestWait = TimeSpan.FromSeconds(RequestRules.LongestWait);
 
     private readonly Func<IReadOnlyList<IInspectedSession>> _sessions;
     private readonly string _version;
@@ -38,9 +38,12 @@ internal sealed class InspectorApi : IDisposable
     {
         _sessions = sessions;
         _version = version;
-        _build = $"{version}-{PageFiles.Build}";
+        _build = BuildOf(version);
         _audit = audit;
     }
+
+    /// <summary>Changes with every change of the page or the program.</summary>
+    public static string BuildOf(string version) => $"{version}-{PageFiles.Build}";
 
     /// <summary>Answers a request whose sender was found to be allowed.</summary>
     public async Task<InspectorResponse> HandleAsync(InspectorRequest request, CancellationToken cancellationToken)
@@ -51,6 +54,11 @@ internal sealed class InspectorApi : IDisposable
             return NotFound();
         }
 
+        if (RequestRules.Refuse(request, parts) is { } refusal)
+        {
+            return refusal;
+        }
+
         if (parts.Length == 3)
         {
             return request.Method == "GET" ? Sessions() : NotAllowed("GET");
@@ -59,6 +67,11 @@ internal sealed class InspectorApi : IDisposable
         if (parts.Length < 5 || _sessions().FirstOrDefault(session => session.Name == parts[3]) is not { } found)
         {
             return InspectorResponse.Error(404, "no-session", "No session of this name is inspected.");
+        }
+
+        if (found.Store.Node is null && RequestRules.RefuseIdsOfNodes(request) is { } ofNodes)
+        {
+            return ofNodes;
         }
 
         var response = await AnswerAsync(found, parts, request, cancellationToken).ConfigureAwait(false);
@@ -95,18 +108,19 @@ internal sealed class InspectorApi : IDisposable
     {
         ["exchanges"] => "the list",
         ["exchanges.har"] => "the HAR file",
-        [_, var id, "replay"] => $"the replay of exchange {Number(id)}",
-        [_, var id, "compare", var other] => $"exchanges {Number(id)} and {Number(other)}",
-        [_, var id, "copy", var format] => $"exchange {Number(id)} as {format}",
-        [_, var id, var side, "body"] => $"the {side} body of exchange {Number(id)}",
-        [_, var id, ..] => $"exchange {Number(id)}",
+        [_, var id, "replay"] => $"the replay of exchange {Shown(id)}",
+        [_, var id, "compare", var other] => $"exchanges {Shown(id)} and {Shown(other)}",
+        [_, var id, "copy", var format] => $"exchange {Shown(id)} as {format}",
+        [_, var id, var side, "body"] => $"the {side} body of exchange {Shown(id)}",
+        [_, var id, ..] => $"exchange {Shown(id)}",
         _ => "the list",
     };
 
     private async Task<InspectorResponse> OneAsync(
         IInspectedSession session, string[] parts, InspectorRequest request, CancellationToken cancellationToken)
     {
-        if (!long.TryParse(parts[5], NumberStyles.None, CultureInfo.InvariantCulture, out var id))
+        var node = session.Store.Node;
+        if (ExchangeId.Read(parts[5], node) is not { } id)
         {
             return NotFound();
         }
@@ -132,7 +146,7 @@ internal sealed class InspectorApi : IDisposable
             case ["response", "body"]:
                 return Body(BodyView.OfResponse(capture, rules));
             case ["copy", var format] when CopyFormats.All.Contains(format):
-                var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session), rules));
+                var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, OriginOf(session, capture), rules));
                 return InspectorResponse.Of(json =>
                 {
                     json.WriteStartObject();
@@ -140,7 +154,7 @@ internal sealed class InspectorApi : IDisposable
                     json.WriteString("note", note);
                     json.WriteEndObject();
                 });
-            case ["compare", var other] when long.TryParse(other, NumberStyles.None, CultureInfo.InvariantCulture, out var otherId):
+            case ["compare", var other] when ExchangeId.Read(other, node) is { } otherId:
                 return session.Store.Find(otherId) is { } second
                     ? InspectorResponse.Of(json => ExchangeComparison.Write(json, capture, second, rules))
                     : InspectorResponse.Error(404, "no-exchange", "The other exchange is no longer kept.");
@@ -179,7 +193,7 @@ internal sealed class InspectorApi : IDisposable
         IInspectedSession session, InspectorRequest request, CancellationToken cancellationToken)
     {
         var store = session.Store;
-        if (Number(request["since"]) is { } since && store.Version == since && Number(request["wait"]) is { } seconds)
+        if (ExchangeId.Read(request["since"], store.Node) is { } since && store.Version == since && Number(request["wait"]) is { } seconds)
         {
             var wait = TimeSpan.FromSeconds(Math.Min(seconds, _longestWait.TotalSeconds));
             await store.WaitForChangeAsync(since, wait, cancellationToken).ConfigureAwait(false);
@@ -209,15 +223,15 @@ internal sealed class InspectorApi : IDisposable
         var store = session.Store;
         var rules = RulesOf(session, request);
         var version = store.Version;
-        var most = (int)Math.Clamp(Number(request["limit"]) ?? UsuallyListed, 1, MostListed);
-        var all = store.Latest(Number(request["before"]) ?? 0);
+        var most = (int)Math.Clamp(Number(request["limit"]) ?? UsuallyListed, 1, RequestRules.MostListed);
+        var all = store.Latest(ExchangeId.Read(request["before"], store.Node) ?? 0);
         var found = all.Where(capture => filter.Passes(capture, session.Rules)).Take(most + 1).ToList();
         var (dropped, skipped) = store.Lost;
         return InspectorResponse.Of(json =>
         {
             json.WriteStartObject();
             json.WriteString("build", _build);
-            json.WriteNumber("version", version);
+            ExchangeId.Write(json, "version", store.Node, version);
             WriteUntil(json, session);
             json.WriteNumber("bytes", store.Bytes);
             json.WriteNumber("limitBytes", store.Limits.Bytes);
@@ -239,20 +253,28 @@ internal sealed class InspectorApi : IDisposable
     {
         var rules = RulesOf(session, request);
         var filter = new ExchangeFilter(request);
-        var only = Number(request["id"]);
+        var isOfOne = request["id"] is { Length: > 0 };
+        var only = ExchangeId.Read(request["id"], session.Store.Node);
+        var captures = session.Store.Latest().Reverse().Where(
+            capture => (!isOfOne || capture.Id == only) && filter.Passes(capture, session.Rules));
+        if (request["lines"] == "1")
+        {
+            return new InspectorResponse
+            {
+                Status = 200,
+                ContentType = "application/x-ndjson",
+                WriteAsync = (output, cancellationToken) => HarWriter.WriteLinesAsync(
+                    output, captures, rules, capture => OriginOf(session, capture), cancellationToken),
+            };
+        }
+
         return new InspectorResponse
         {
             Status = 200,
             ContentType = "application/json; charset=utf-8",
             Fields = [("Content-Disposition", $"attachment; filename=\"{session.Name}.har\"")],
             WriteAsync = (output, cancellationToken) => HarWriter.WriteAsync(
-                output,
-                session.Store.Latest().Reverse().Where(
-                    capture => (only is null || capture.Id == only) && filter.Passes(capture, session.Rules)),
-                rules,
-                OriginOf(session),
-                _version,
-                cancellationToken),
+                output, captures, rules, capture => OriginOf(session, capture), _version, cancellationToken),
         };
     }
 
@@ -287,11 +309,12 @@ internal sealed class InspectorApi : IDisposable
 
             try
             {
-                edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8 });
+                edits = JsonDocument.Parse(request.Body, new JsonDocumentOptions { MaxDepth = 8, AllowDuplicateProperties = false });
             }
-            catch (JsonException)
+            catch (Exception exception) when (exception is JsonException or InvalidOperationException)
             {
-                return InspectorResponse.Error(400, "malformed", "The changes are not JSON.");
+                // The latter: escapes of a name are half a character.
+                return InspectorResponse.Error(400, "malformed", "The changes are not JSON of Unicode, or have a member twice.");
             }
         }
 
@@ -332,7 +355,7 @@ internal sealed class InspectorApi : IDisposable
         {
             json.WriteStartObject();
             json.WriteString("session", session.Name);
-            json.WriteNumber("id", second.Id);
+            ExchangeId.Write(json, "id", second.Node, second.Id);
             json.WriteString("via", result.Via);
             json.WriteString("note", result.Note);
             json.WriteString("error", result.Error);
@@ -358,14 +381,16 @@ internal sealed class InspectorApi : IDisposable
         }
     }
 
-    private static string OriginOf(IInspectedSession session) =>
-        session.PublicUrls is [var url, ..] && Uri.TryCreate(url, UriKind.Absolute, out var parsed)
+    private static string OriginOf(IInspectedSession session, ExchangeCapture capture) =>
+        session.PublicUrls is [var url, ..] && PublicUrl.Of(url, HeadText.Of(capture.Request.Authority)) is { } parsed
             ? parsed.GetLeftPart(UriPartial.Authority)
             : Uri.TryCreate(session.Upstream, UriKind.Absolute, out var upstream) ? upstream.GetLeftPart(UriPartial.Authority)
             : "http://localhost";
 
     private static MaskingRules? RulesOf(IInspectedSession session, InspectorRequest request) =>
         request.Reveals ? null : session.Rules;
+
+    private static long? Shown(string id) => Number(ExchangeId.Split(id).Number);
 
     private static long? Number(string? text) =>
         long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : null;

@@ -1,5 +1,3 @@
-using System.Net;
-
 namespace Tunnel2.Inspection.Serving;
 
 /// <summary>A request to the inspector, whichever server took it. Immutable.</summary>
@@ -21,7 +19,7 @@ internal sealed record InspectorRequest
     public ReadOnlyMemory<byte> Body { get; init; }
 
     /// <summary>Who sent it, for the audit.</summary>
-    public IPAddress? From { get; init; }
+    public string? From { get; init; }
 
     /// <summary>Whether secrets are asked for.</summary>
     public bool Reveals => this["reveal"] == "1";

@@ -43,6 +43,11 @@ internal static partial class ClusterLog
     public static partial void KeeperFault(ILogger logger, Exception exception);
 
     [LoggerMessage(
+        2717, LogLevel.Warning,
+        "Shares of limits cannot be exchanged with other nodes: {Reason}. This node keeps its shares, and soon has equal parts")]
+    public static partial void SharesFailed(ILogger logger, string reason);
+
+    [LoggerMessage(
         2718, LogLevel.Error,
         "This node is cut off from the cluster's database and from all other nodes: it is not ready, and serves what it knows")]
     public static partial void CutOff(ILogger logger);

@@ -10,6 +10,7 @@ internal sealed class ClusterMetrics
     private readonly Counter<long> _misses;
     private readonly Counter<long> _lost;
     private readonly Counter<long> _refused;
+    private readonly Counter<long> _shares;
 
     public ClusterMetrics(IMeterFactory factory)
     {
@@ -21,6 +22,8 @@ internal sealed class ClusterMetrics
         _refused = _meter.CreateCounter<long>(
             "tunnel2.entry.cluster.registrations.refused", "{registration}",
             "Registrations refused because the cluster's database was not available.");
+        _shares = _meter.CreateCounter<long>(
+            "tunnel2.entry.cluster.shares.exchanged", "{exchange}", "Exchanges of shares of limits with other nodes, by outcome.");
     }
 
     /// <summary>Shows the node's state, which is read only when asked.</summary>
@@ -35,6 +38,14 @@ internal sealed class ClusterMetrics
         _meter.CreateObservableGauge(
             "tunnel2.entry.cluster.cache.names", cached, "{name}", "Names of other nodes in the cache.");
     }
+
+    /// <summary>Shows how many limits this node shares with others, which is read only when asked.</summary>
+    public void ObserveShares(Func<int> shared) => _meter.CreateObservableGauge(
+        "tunnel2.entry.cluster.shared.limits", shared, "{limit}", "Limits of which this node spends a share.");
+
+    /// <summary>Shares of limits were exchanged with other nodes, or could not be.</summary>
+    public void SharesExchanged(bool isDone) =>
+        _shares.Add(1, new KeyValuePair<string, object?>("outcome", isDone ? "done" : "unavailable"));
 
     /// <summary>A look-up found nothing in the cache.</summary>
     /// <param name="outcome"><c>found</c>, <c>unknown</c>, <c>limited</c> or <c>unavailable</c>.</param>

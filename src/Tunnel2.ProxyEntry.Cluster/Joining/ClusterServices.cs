@@ -1,5 +1,6 @@
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
+using Tunnel2.ProxyEntry.Cluster.Limits;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
@@ -30,6 +31,14 @@ internal static class ClusterServices
         services.AddSingleton<SharedDocuments>();
         services.AddSingleton<ISharedDocuments>(static provider => provider.GetRequiredService<SharedDocuments>());
         services.AddSingleton<ISharedLeases>(static provider => provider.GetRequiredService<SharedDocuments>());
+        services.AddSingleton<ITunnelStore>(static provider => provider.GetRequiredService<PostgresStore>());
+        services.AddSingleton(provider => new ForeignTunnels(
+            provider.GetRequiredService<ITunnelStore>(),
+            provider.GetRequiredService<ISharedDocuments>(),
+            provider.GetRequiredService<NodeState>(),
+            keptFor,
+            provider.GetRequiredService<TimeProvider>()));
+        services.AddSingleton<IForeignTunnels>(static provider => provider.GetRequiredService<ForeignTunnels>());
         services.AddSingleton(provider => new NodeState(facts, provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<NameTable>();
         services.AddSingleton<ClusterMetrics>();
@@ -40,7 +49,8 @@ internal static class ClusterServices
             provider.GetRequiredService<NameTable>(),
             keptFor,
             provider.GetRequiredService<ClusterMetrics>(),
-            provider.GetRequiredService<ILogger<ClusterDirectory>>()));
+            provider.GetRequiredService<ILogger<ClusterDirectory>>(),
+            provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<ISessionDirectory>(static provider => provider.GetRequiredService<ClusterDirectory>());
         services.AddSingleton<SessionLocator>();
         services.AddSingleton<ISessionLocator>(static provider => provider.GetRequiredService<SessionLocator>());
@@ -61,6 +71,14 @@ internal static class ClusterServices
             provider.GetRequiredService<ILogger<NodeWatch>>(),
             provider.GetService<NodeLinks>() is { } links ? links.ReachesAsync : null));
         services.AddSingleton<IOtherNodes>(static provider => provider.GetRequiredService<NodeWatch>());
+        services.AddSingleton(static provider => new SharedLimits(
+            provider.GetRequiredService<PostgresStore>().Shares,
+            provider.GetRequiredService<NodeState>(),
+            provider.GetRequiredService<NameTable>(),
+            () => provider.GetRequiredService<NodeWatch>().Known.Count,
+            provider.GetRequiredService<ClusterMetrics>(),
+            provider.GetRequiredService<TimeProvider>(),
+            provider.GetRequiredService<ILogger<SharedLimits>>()));
         services.AddSingleton<ClusterMember>();
         return services;
     }

@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
+using Tunnel2.ProxyEntry.Cluster.Limits;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
@@ -20,6 +21,7 @@ internal sealed class ClusterMember : IAsyncDisposable
     private readonly ClusterDirectory _directory;
     private readonly SessionLocator _locator;
     private readonly SharedDocuments? _shared;
+    private readonly SharedLimits _limits;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly CancellationTokenSource _stopping = new();
@@ -33,6 +35,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         NodeState node,
         ClusterDirectory directory,
         SessionLocator locator,
+        SharedLimits limits,
         TimeProvider timeProvider,
         ILogger<ClusterMember> logger,
         SharedDocuments? shared = null)
@@ -43,10 +46,12 @@ internal sealed class ClusterMember : IAsyncDisposable
         _node = node;
         _directory = directory;
         _locator = locator;
+        _limits = limits;
         _timeProvider = timeProvider;
         _logger = logger;
         _shared = shared;
         directory.HasWork += Wake;
+        directory.Registered += limits.Add;
     }
 
     /// <summary>Takes the node's place, or begins to try, and keeps it.</summary>
@@ -66,7 +71,8 @@ internal sealed class ClusterMember : IAsyncDisposable
             await _shared.LookAsync(_stopping.Token).ConfigureAwait(false);
         }
 
-        _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync), Task.Run(ShareAsync));
+        _running = Task.WhenAll(Task.Run(() => KeepAsync(wait)), Task.Run(ListenAsync), Task.Run(WatchAsync), Task.Run(ShareAsync),
+            Task.Run(() => _limits.RunAsync(_stopping.Token)));
     }
 
     /// <summary>Leaves the cluster: the node's names are free at once. The second call does nothing.</summary>
@@ -80,6 +86,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         await _stopping.CancelAsync().ConfigureAwait(false);
         await _running.ConfigureAwait(false);
         using var limit = new CancellationTokenSource(_farewell, _timeProvider);
+        await _limits.LeaveAsync(limit.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await _keeper.LeaveAsync(limit.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await _store.DisposeAsync().ConfigureAwait(false);
         _stopping.Dispose();
@@ -198,6 +205,10 @@ internal sealed class ClusterMember : IAsyncDisposable
         {
             _locator.Hear(notice);
             _directory.Hear(notice);
+            if (notice.Share is not null && notice.Node != _node.Facts.Node)
+            {
+                _limits.Look(notice.Name);
+            }
         }
     }
 }

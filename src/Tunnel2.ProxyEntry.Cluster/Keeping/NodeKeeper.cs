@@ -25,6 +25,9 @@ internal sealed class NodeKeeper
     private long _compared;
     private long _tidied;
     private long? _lostAt;
+
+    /// <summary>When the database said that the lease is over, and no step has succeeded since.</summary>
+    private long? _leaseLostAt;
     private int _mustCompare;
 
     public NodeKeeper(
@@ -117,7 +120,7 @@ internal sealed class NodeKeeper
             }
 
             _lease = null;
-            _node.MarkUnready("This node has just lost its place in the cluster.");
+            LoseLease();
             ClusterLog.LeaseLost(_logger, held.Node);
         }
 
@@ -214,6 +217,7 @@ internal sealed class NodeKeeper
 
         if (!await _store.RenewAsync(_node.Facts, lease, ClusterTimes.Lease, _node.Floor, cancellationToken).ConfigureAwait(false))
         {
+            LoseLease();
             throw new StoreUnavailableException("lease lost");
         }
 
@@ -230,7 +234,7 @@ internal sealed class NodeKeeper
             var ((entry, claim), result) = (work.Claims[i], results[i]);
             if (result.Status == ClaimStatus.LeaseLost)
             {
-                _node.MarkUnready("This node has just lost its place in the cluster.");
+                LoseLease();
                 throw new StoreUnavailableException("lease lost");
             }
 
@@ -337,9 +341,16 @@ internal sealed class NodeKeeper
         await TellAsync(cancellationToken).ConfigureAwait(false);
     }
 
+    private void LoseLease()
+    {
+        _leaseLostAt ??= _timeProvider.GetTimestamp();
+        _node.MarkUnready("This node has just lost its place in the cluster.");
+    }
+
     private void Succeeded()
     {
         var servedBefore = _node.MayServe;
+        _leaseLostAt = null;
         _backoff.Reset();
         _node.MarkReady(_lease!);
         if (_lostAt is { } lost)
@@ -365,14 +376,18 @@ internal sealed class NodeKeeper
         var servedBefore = _node.MayServe;
         var wait = _backoff.Next();
         _node.MarkUnready($"The cluster's database is not available ({exception.Reason}).");
-        _node.ServeUntilNextLook(wait);
+        if (servedBefore || _leaseLostAt is not { } leaseLost || _timeProvider.GetElapsedTime(leaseLost) >= ClusterTimes.Lease)
+        {
+            _node.ServeUntilNextLook(wait);
+        }
+
         if (_lostAt is null)
         {
             _lostAt = _timeProvider.GetTimestamp();
             ClusterLog.DatabaseLost(_logger, exception.Reason);
         }
 
-        if (!servedBefore)
+        if (!servedBefore && _node.MayServe)
         {
             _directory.ReportAll();
         }

@@ -14,12 +14,16 @@ internal sealed class LocationCache
     /// <summary>How long a name counts as unknown.</summary>
     public static readonly TimeSpan UnknownFor = TimeSpan.FromSeconds(1);
 
+    /// <summary>How long a name counts as unknown where that it is known would be heard, and a wildcard serves it meanwhile.</summary>
+    public static readonly TimeSpan UnheardFor = TimeSpan.FromSeconds(10);
+
     /// <summary>How long after missed changes a place from before is better than that nobody serves the name.</summary>
     public static readonly TimeSpan DoubtedFor = TimeSpan.FromSeconds(10);
 
     private readonly ConcurrentDictionary<string, NodePlaces> _known = new(StringComparer.Ordinal);
     private readonly ConcurrentDictionary<string, NodePlaces>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private readonly ConcurrentDictionary<string, long> _unknown = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, long>.AlternateLookup<ReadOnlySpan<char>> _unknownLookup;
     private readonly ConcurrentDictionary<string, NodePlaces> _doubted = new(StringComparer.Ordinal);
     private readonly TimeProvider _timeProvider;
     private long _cleared;
@@ -31,6 +35,7 @@ internal sealed class LocationCache
         _timeProvider = timeProvider;
         _cleared = timeProvider.GetTimestamp() - ((long)DoubtedFor.TotalSeconds * timeProvider.TimestampFrequency);
         _lookup = _known.GetAlternateLookup<ReadOnlySpan<char>>();
+        _unknownLookup = _unknown.GetAlternateLookup<ReadOnlySpan<char>>();
     }
 
     /// <summary>How many names of other nodes are known.</summary>
@@ -51,6 +56,10 @@ internal sealed class LocationCache
     /// <summary>Whether nobody served the name a moment ago.</summary>
     public bool IsUnknown(string name) =>
         _unknown.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnknownFor;
+
+    /// <summary>Whether nobody served the name lately, and nothing was heard of it since. Without an allocation.</summary>
+    public bool WasUnknown(ReadOnlySpan<char> name) =>
+        _unknownLookup.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnheardFor;
 
     /// <summary>A name is at some nodes, unless the cache knows a newer place.</summary>
     public void Set(string name, NodePlaces places)

@@ -11,8 +11,14 @@ internal sealed class SessionLocator : ISessionLocator
     /// <summary>How many names the database is asked for in a second.</summary>
     public const int MissesPerSecond = 200;
 
+    /// <summary>How many questions are at the database at once.</summary>
+    public const int MostAsked = 2;
+
     /// <summary>Of how many names a place may be forgotten, of which others stay.</summary>
     private const int MostAgain = 1000;
+
+    /// <summary>How long a question waits for its turn.</summary>
+    private static readonly TimeSpan _turn = TimeSpan.FromSeconds(1);
 
     private readonly ConcurrentDictionary<string, long> _again = new(StringComparer.Ordinal);
 
@@ -21,6 +27,7 @@ internal sealed class SessionLocator : ISessionLocator
     private readonly ConcurrentDictionary<string, Lazy<Task<NodePlaces?>>> _asking = new(StringComparer.Ordinal);
     private readonly LocationCache _cache;
     private readonly MissBudget _budget;
+    private readonly CallLane _questions;
     private readonly IClusterStore _store;
     private readonly NodeState _node;
     private readonly ClusterMetrics _metrics;
@@ -30,6 +37,7 @@ internal sealed class SessionLocator : ISessionLocator
     {
         _cache = new LocationCache(timeProvider);
         _budget = new MissBudget(MissesPerSecond, timeProvider);
+        _questions = new CallLane(MostAsked, _turn, timeProvider);
         _store = store;
         _node = node;
         _metrics = metrics;
@@ -52,6 +60,9 @@ internal sealed class SessionLocator : ISessionLocator
 
         return true;
     }
+
+    /// <inheritdoc/>
+    public bool IsUnknown(ReadOnlySpan<char> name) => _cache.WasUnknown(name);
 
     /// <inheritdoc/>
     public ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken)
@@ -177,8 +188,15 @@ internal sealed class SessionLocator : ISessionLocator
     {
         if (_again.Count >= MostAgain)
         {
-            // Names that no request is for any more would fill it.
-            _again.Clear();
+            // Names that no request is for any more would fill it. What goes is asked for as a whole: no place of it stays forgotten.
+            foreach (var (other, _) in _again)
+            {
+                if (_again.TryRemove(other, out _) && other != name)
+                {
+                    _cache.Change(other, static _ => null);
+                    break;
+                }
+            }
         }
 
         _again.TryAdd(name, _timeProvider.GetTimestamp());
@@ -201,9 +219,10 @@ internal sealed class SessionLocator : ISessionLocator
 
     private async Task<NodePlaces?> AskAsync(string name)
     {
+        var hasTurn = false;
         try
         {
-            if (!_budget.TryTake())
+            if (!_budget.TryTake() || !(hasTurn = await _questions.TryEnterAsync(CancellationToken.None).ConfigureAwait(false)))
             {
                 _metrics.Missed("limited");
                 return _cache.Doubted(name);
@@ -241,6 +260,11 @@ internal sealed class SessionLocator : ISessionLocator
         }
         finally
         {
+            if (hasTurn)
+            {
+                _questions.Leave();
+            }
+
             _asking.TryRemove(name, out _);
         }
     }

@@ -1,3 +1,4 @@
+using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
 using Tunnel2.ProxyEntry.Cluster.Stores;
@@ -15,6 +16,15 @@ namespace Tunnel2.ProxyEntry.Cluster.Names;
 /// </remarks>
 internal sealed class ClusterDirectory : ISessionDirectory
 {
+    /// <summary>How many registrations are at the database at once.</summary>
+    public const int MostClaims = 4;
+
+    /// <summary>What an older uplink of an agent that has moved is told.</summary>
+    private const string MovedText = "The agent has a newer session at another node.";
+
+    /// <summary>How long a registration waits for its turn; the agent waits longer for its answer.</summary>
+    private static readonly TimeSpan _turn = TimeSpan.FromSeconds(5);
+
     /// <summary>The wait of an agent whose name could not be checked.</summary>
     private static readonly TimeSpan _again = TimeSpan.FromSeconds(2);
 
@@ -30,6 +40,8 @@ internal sealed class ClusterDirectory : ISessionDirectory
     private readonly TimeSpan _keptFor;
     private readonly ClusterMetrics _metrics;
     private readonly ILogger _logger;
+    private readonly CallLane _claims;
+    private readonly LeaseWaits _waits;
 
     public ClusterDirectory(
         InMemorySessionDirectory local,
@@ -38,8 +50,11 @@ internal sealed class ClusterDirectory : ISessionDirectory
         NameTable names,
         TimeSpan keptFor,
         ClusterMetrics metrics,
-        ILogger<ClusterDirectory> logger)
+        ILogger<ClusterDirectory> logger,
+        TimeProvider timeProvider)
     {
+        _claims = new CallLane(MostClaims, _turn, timeProvider);
+        _waits = new LeaseWaits(timeProvider);
         _local = local;
         _store = store;
         _node = node;
@@ -80,6 +95,27 @@ internal sealed class ClusterDirectory : ISessionDirectory
             return refusal;
         }
 
+        if (!await _claims.TryEnterAsync(cancellationToken).ConfigureAwait(false))
+        {
+            return RegisterAlone(session, "Too many agents come at once.");
+        }
+
+        try
+        {
+            // What was so before the wait may be otherwise now.
+            return _node.Ready is null ? RegisterAlone(session, _node.Trouble)
+                : _local.Refuses(session, out refusal) ? refusal
+                : await ClaimAsync(session, _node.Ready ?? lease, cancellationToken).ConfigureAwait(false);
+        }
+        finally
+        {
+            _claims.Leave();
+        }
+    }
+
+    /// <summary>Has the database decide.</summary>
+    private async Task<RegistrationResult> ClaimAsync(EntrySession session, NodeLease lease, CancellationToken cancellationToken)
+    {
         ClaimResult claim;
         NameClaiming claiming;
         var wanted = Digests.ClaimOf(session, lease.Node);
@@ -269,8 +305,13 @@ internal sealed class ClusterDirectory : ISessionDirectory
         if (Digests.Of(lost.Session.Instance).AsSpan().SequenceEqual(instance))
         {
             // The agent itself has moved, for example because this node is stopping. It still finishes what is under way here, and would
-            // take an end by a successor for that of another process.
+            // take an end by a successor for that of another process. One that did not mean to move comes back.
             lost.Session.MarkLeaving();
+            foreach (var uplink in lost.Session.Tunnel.Uplinks)
+            {
+                uplink.Drain(SessionEndReason.Shutdown, MovedText);
+            }
+
             return;
         }
 
@@ -360,6 +401,12 @@ internal sealed class ClusterDirectory : ISessionDirectory
         switch (claim.Status)
         {
             case ClaimStatus.Taken:
+                if (freeIn == TimeSpan.Zero && claim.LeaseRest > TimeSpan.Zero && claim.Node != lease.Node)
+                {
+                    // The owner's own older session, perhaps of a node that is lost: a restarted agent may have to wait for that.
+                    freeIn = _waits.Next(session.Name, claim.Epoch, claim.LeaseRest);
+                }
+
                 return new RegistrationResult(RegistrationStatus.NameTaken, 0, null, freeIn);
             case ClaimStatus.HeldAlone or ClaimStatus.HeldByPool or ClaimStatus.OtherTerms:
                 return new RegistrationResult(

@@ -1,5 +1,6 @@
 using System.Security.Cryptography;
 using System.Text;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -16,7 +17,8 @@ internal static class Digests
     /// <param name="node">This node.</param>
     /// <param name="since">The last epoch under which this node had the name.</param>
     public static NameClaim ClaimOf(EntrySession session, string node, long since = 0) => new(
-        session.Name, Of(session.Identity), Of(session.Owner), Of(session.Instance), Base: since, Share: ShareOf(session, node));
+        session.Name, Of(session.Identity), Of(session.Owner), Of(session.Instance), Base: since, Share: ShareOf(session, node),
+        Kind: session.Kind, Port: session.Lease?.Port ?? 0);
 
     /// <summary>The place of a session beside others; null: it wants its name for itself.</summary>
     /// <param name="session">The session.</param>
@@ -32,11 +34,17 @@ internal static class Digests
         var member = session.IsSpread ? Hash(instance, Encoding.UTF8.GetBytes(node)) : instance;
         return session.Member is null
             ? new NameShare(Hash("process"u8.ToArray(), Of(session.Identity), instance), member, IsPool: false)
-            : new NameShare(
-                Hash(
-                    "pool"u8.ToArray(), Of(session.Owner), [session.Grant is null ? (byte)0 : (byte)1],
-                    Encoding.UTF8.GetBytes(session.Grant?.TokenName ?? ""), SessionPool.RulesOf(session)),
-                member, IsPool: true, IsHealthy(session));
+            : new NameShare(TermsOf(session), member, IsPool: true, IsHealthy(session));
+    }
+
+    /// <summary>What all members of a pool have in common, at all nodes. For HTTP it is as in releases that know no other pools.</summary>
+    private static byte[] TermsOf(EntrySession session)
+    {
+        var terms = Hash(
+            "pool"u8.ToArray(), Of(session.Owner), [session.Grant is null ? (byte)0 : (byte)1],
+            Encoding.UTF8.GetBytes(session.Grant?.TokenName ?? ""), SessionPool.RulesOf(session));
+        return session.Kind == SessionKind.Http ? terms
+            : Hash(terms, [(byte)session.Kind], BitConverter.GetBytes(session.Lease?.Port ?? 0));
     }
 
     /// <summary>Whether a session's service works.</summary>

@@ -15,12 +15,17 @@ internal sealed class NameTable(TimeProvider timeProvider)
     private readonly Dictionary<string, NameEntry[]> _entries = new(StringComparer.Ordinal);
     private readonly Dictionary<string, List<NameClaiming>> _claiming = new(StringComparer.Ordinal);
     private readonly HashSet<NameEntry> _waiting = [];
+    private readonly HashSet<NameEntry> _shared = [];
     private readonly Queue<NameEntry> _left = new();
     private string _node = "";
     private long _incarnation;
+    private int _sharedVersion;
 
     /// <summary>Guards everything here and the order of changes to the local directory.</summary>
     public Lock Gate { get; } = new();
+
+    /// <summary>Changes with what <see cref="SharedUnsynchronized"/> gives. Read without the lock.</summary>
+    public int SharedVersion => Volatile.Read(ref _sharedVersion);
 
     /// <summary>Whether the database has yet to be told something.</summary>
     public bool HasWorkUnsynchronized => _waiting.Count > 0;
@@ -112,6 +117,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
         }
 
         entry.State = StoredState.Left;
+        _sharedVersion++;
         entry.KeptFor = keptFor;
         MarkUnsynchronized(entry);
         ForgetOldUnsynchronized();
@@ -210,6 +216,12 @@ internal sealed class NameTable(TimeProvider timeProvider)
     public NameEntry[] ServedUnsynchronized() =>
         [.. _entries.Values.SelectMany(static entries => entries).Where(static entry => entry.State != StoredState.Left)];
 
+    /// <summary>The sessions of this node that share their names with others, or may.</summary>
+    public (EntrySession Session, byte[] Group)[] SharedUnsynchronized() =>
+    [
+        .. _shared.Where(static entry => entry.State != StoredState.Left).Select(static entry => (entry.Session, entry.Share!.Group)),
+    ];
+
     private TimeSpan KeptLeft(NameEntry entry)
     {
         if (entry.State != StoredState.Left)
@@ -228,6 +240,12 @@ internal sealed class NameTable(TimeProvider timeProvider)
             entry.Session.Name,
             other => NameShare.AreBeside(other.Share, entry.Share) && (other.State != StoredState.Left || other.IsWaiting));
         _entries[entry.Session.Name] = [.. EntriesUnsynchronized(entry.Session.Name), entry];
+        if (entry.Share is not null)
+        {
+            _shared.Add(entry);
+            _sharedVersion++;
+        }
+
         if (isWaiting)
         {
             MarkUnsynchronized(entry);
@@ -241,6 +259,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
         foreach (var entry in present.Except(kept))
         {
             _waiting.Remove(entry);
+            _sharedVersion += _shared.Remove(entry) ? 1 : 0;
         }
 
         if (kept.Length == 0)

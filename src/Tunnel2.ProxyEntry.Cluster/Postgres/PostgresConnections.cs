@@ -45,7 +45,9 @@ internal sealed class PostgresConnections : IAsyncDisposable
             MaxAutoPrepare = 20,
             Enlist = false,
         };
-        builder.MaxPoolSize = given.ContainsKey("Maximum Pool Size") ? given.MaxPoolSize : 8;
+
+        // One more is for LISTEN.
+        builder.MaxPoolSize = (given.ContainsKey("Maximum Pool Size") ? given.MaxPoolSize : 8) + 1;
         builder.ApplicationName = given.ApplicationName is { Length: > 0 } name ? name : "tunnel2-entry";
         builder.HostRecheckSeconds = given.ContainsKey("Host Recheck Seconds") ? given.HostRecheckSeconds : 1;
         _source = new NpgsqlDataSourceBuilder(builder.ConnectionString).Build();
@@ -64,8 +66,13 @@ internal sealed class PostgresConnections : IAsyncDisposable
         {
             return await running.WaitAsync(deadline ?? _deadline, cancellationToken).ConfigureAwait(false);
         }
-        catch (TimeoutException exception) when (!running.IsCompleted)
+        catch (TimeoutException exception)
         {
+            if (running.IsCompleted)
+            {
+                return await running.ConfigureAwait(false);
+            }
+
             // It ends by itself, soon: its own limit has passed too.
             _ = running.ContinueWith(
                 static task => task.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted, TaskScheduler.Default);
@@ -78,7 +85,10 @@ internal sealed class PostgresConnections : IAsyncDisposable
     {
         StoreUnavailableException unavailable => unavailable,
         OperationCanceledException or TimeoutException => new StoreUnavailableException("timed out", cause: exception),
-        PostgresException { SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedFunction } =>
+        PostgresException
+        {
+            SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedFunction or PostgresErrorCodes.UndefinedColumn
+        } =>
             new StoreUnavailableException("its tables are missing", true, exception),
         PostgresException { SqlState: PostgresErrorCodes.ReadOnlySqlTransaction } =>
             new StoreUnavailableException("read-only", cause: exception),

@@ -80,6 +80,17 @@ internal static class PostgresSql
         from tunnel2_names where name = any($1)
         """;
 
+    /// <summary>$1 name, $2 epoch, $3 owner: how long the lease of the node lasts at which that owner's session is online.</summary>
+    public const string LeaseRest =
+        """
+        select greatest(n.lease_until - clock_timestamp(), interval '0') from (
+            select node, incarnation, state from tunnel2_names where name = $1 and epoch = $2 and owner = $3
+            union all
+            select node, incarnation, state from tunnel2_members where name = $1 and epoch = $2 and owner = $3
+        ) s join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+        where s.state = 0 limit 1
+        """;
+
     /// <summary>$1 node, $2 channel; $3 to $6 arrays: names, epochs, states, times for which they are kept.</summary>
     public const string Change =
         """
@@ -147,6 +158,36 @@ internal static class PostgresSql
                     select from tunnel2_nodes n
                     where n.node = t.node and n.incarnation = t.incarnation and n.lease_until > clock_timestamp() - interval '1 day')
                 or not exists (select from tunnel2_names s where s.name = t.name)
+            limit 1000 for update skip locked)
+        """;
+
+    /// <summary>$1 channel; $2 to $5 arrays: epochs, names, kinds, ports. Other nodes are told after the row is there.</summary>
+    public const string NoteTunnels =
+        """
+        with put as (
+            insert into tunnel2_tunnels (epoch, name, kind, port)
+            select * from unnest($2::bigint[], $3::text[], $4::smallint[], $5::integer[]) on conflict (epoch) do nothing
+        )
+        select pg_notify($1, E'shared\ntunnels')
+        """;
+
+    /// <summary>$1 the node that asks, $2 how many at most.</summary>
+    public const string ListTunnels =
+        $"""
+        select t.name, t.kind, t.port
+        from tunnel2_tunnels t join ({Sessions}) s on s.name = t.name and s.epoch = t.epoch
+            join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+        where s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp()
+        order by t.epoch limit $2
+        """;
+
+    /// <summary>What registrations carried that are over.</summary>
+    public const string TidyTunnels =
+        """
+        delete from tunnel2_tunnels t where t.epoch in (
+            select o.epoch from tunnel2_tunnels o
+            where not exists (select from tunnel2_names s where s.name = o.name and s.epoch = o.epoch)
+                and not exists (select from tunnel2_members m where m.name = o.name and m.epoch = o.epoch)
             limit 1000 for update skip locked)
         """;
 

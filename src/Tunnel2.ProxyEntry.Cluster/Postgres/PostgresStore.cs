@@ -23,8 +23,12 @@ internal sealed partial class PostgresStore : IClusterStore
     public PostgresStore(string connectionString, ILogger<PostgresStore> logger, TimeSpan? deadline = null)
     {
         _connections = new PostgresConnections(connectionString, deadline);
+        Shares = new PostgresShares(_connections, deadline);
         _logger = logger;
     }
+
+    /// <summary>The shares of limits, over the same connections.</summary>
+    public IShareBoard Shares { get; }
 
     /// <inheritdoc/>
     public async Task PrepareAsync(CancellationToken cancellationToken)
@@ -85,8 +89,19 @@ internal sealed partial class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public async Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
-        (await PutAsync(held, [claim], isPublished: false, cancellationToken).ConfigureAwait(false))[0];
+    public Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
+        _connections.CallAsync(
+            async (connection, token) =>
+            {
+                var result = (await PutAsync(connection, held, [claim], isPublished: false, token).ConfigureAwait(false))[0];
+                return result.Status == ClaimStatus.Taken && result.FreeIn == TimeSpan.Zero
+                    && await ScalarAsync(
+                        connection, PostgresSql.LeaseRest, token, new() { Value = claim.Name }, new() { Value = result.Epoch },
+                        new() { Value = claim.Owner }).ConfigureAwait(false) is TimeSpan rest
+                    ? result with { LeaseRest = rest }
+                    : result;
+            },
+            cancellationToken);
 
     /// <inheritdoc/>
     public Task<IReadOnlyList<ClaimResult>> PublishAsync(
@@ -168,6 +183,8 @@ internal sealed partial class PostgresStore : IClusterStore
             {
                 await ScalarAsync(connection, PostgresSql.TidyMembers, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresSql.TidyNames, token).ConfigureAwait(false);
+                await ScalarAsync(connection, PostgresShareSql.Tidy, token).ConfigureAwait(false);
+                await ScalarAsync(connection, PostgresSql.TidyTunnels, token).ConfigureAwait(false);
                 return await ScalarAsync(connection, PostgresSql.TidyNodes, token).ConfigureAwait(false);
             },
             cancellationToken);
@@ -275,6 +292,7 @@ internal sealed partial class PostgresStore : IClusterStore
             }
         }
 
+        await NoteTunnelsAsync(connection, claims, results, token).ConfigureAwait(false);
         return results;
     }
 

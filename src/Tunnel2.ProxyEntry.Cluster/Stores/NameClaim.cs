@@ -1,3 +1,5 @@
+using Tunnel2.Protocol.Handshake;
+
 namespace Tunnel2.ProxyEntry.Cluster.Stores;
 
 /// <summary>A session that wants its name.</summary>
@@ -8,5 +10,8 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 /// <param name="Weight">Its share of a pool.</param>
 /// <param name="Base">The last epoch under which this node had the name; it counts only where a registration is published later.</param>
 /// <param name="Share">Its place beside others; null: it wants the name for itself.</param>
+/// <param name="Kind">What it carries.</param>
+/// <param name="Port">Its public port; 0: it has none.</param>
 internal sealed record NameClaim(
-    string Name, byte[] Identity, byte[] Owner, byte[] Instance, int Weight = 1, long Base = 0, NameShare? Share = null);
+    string Name, byte[] Identity, byte[] Owner, byte[] Instance, int Weight = 1, long Base = 0, NameShare? Share = null,
+    SessionKind Kind = SessionKind.Http, int Port = 0);

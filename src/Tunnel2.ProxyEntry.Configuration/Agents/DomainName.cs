@@ -66,6 +66,13 @@ internal static class DomainName
     public static bool IsAtOrBelow(ReadOnlySpan<char> host, ReadOnlySpan<char> domain) =>
         host.EndsWith(domain) && (host.Length == domain.Length || host[^(domain.Length + 1)] == '.');
 
+    /// <summary>Whether a wildcard covers a domain: it has one part in place of the <c>*</c>.</summary>
+    public static bool IsCoveredBy(ReadOnlySpan<char> domain, ReadOnlySpan<char> wildcard)
+    {
+        var dot = domain.IndexOf('.');
+        return IsWildcard(wildcard) && dot > 0 && domain[0] != '*' && domain[dot..].SequenceEqual(wildcard[1..]);
+    }
+
     /// <summary>
     /// Makes the wildcard that covers a host, in the host's own characters: <c>*.example.org</c> of <c>app.example.org</c>.
     /// </summary>

@@ -9,7 +9,7 @@ internal sealed class PoolSettings(SettingsReader read)
     /// <summary>How many sessions may share a name.</summary>
     public int Members { get; } = read.Number(
         "Pool:Members", 32, 1, MostMembers,
-        "agents that may share one name (`tunnel2 http --pool`); one more is asked to come again later; see [pools](pools.md)");
+        "agents that may share one name or port (`--pool`); one more is asked to come again later; see [pools](pools.md)");
 
     /// <summary>How long the slow start of a member lasts; zero: there is none.</summary>
     public TimeSpan SlowStart { get; } = OffIsZero(read.DurationOrOff(

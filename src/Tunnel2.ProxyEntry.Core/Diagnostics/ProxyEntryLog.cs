@@ -183,7 +183,7 @@ internal static partial class ProxyEntryLog
     public static partial void HolderEnded(ILogger logger, string holder);
 
     [LoggerMessage(2230, LogLevel.Information, "An administrator at {RemoteAddress} ({Credential}) {Action} {Target}")]
-    public static partial void AdminChange(ILogger logger, IPAddress? remoteAddress, string credential, string action, string target);
+    public static partial void AdminChange(ILogger logger, string? remoteAddress, string credential, string action, string target);
 
     [LoggerMessage(2231, LogLevel.Warning, "Token {Token} of agent {AgentId} has expired")]
     public static partial void TokenExpired(ILogger logger, string token, string agentId);
@@ -218,18 +218,18 @@ internal static partial class ProxyEntryLog
         2240, LogLevel.Information,
         "An administrator at {RemoteAddress} inspects session {PublicName} for {Minutes} {Unit}, until {Until}")]
     public static partial void InspectionBegun(
-        ILogger logger, IPAddress? remoteAddress, string publicName, int minutes, string unit, string until);
+        ILogger logger, string? remoteAddress, string publicName, int minutes, string unit, string until);
 
     [LoggerMessage(2241, LogLevel.Information, "The inspection of session {PublicName} has ended after {Seconds} s: {Reason}")]
     public static partial void InspectionEnded(ILogger logger, string publicName, long seconds, string reason);
 
     [LoggerMessage(
         2242, LogLevel.Information, "An administrator at {RemoteAddress} sends exchange {Exchange} of session {PublicName} again, {Form}")]
-    public static partial void ReplaySent(ILogger logger, IPAddress? remoteAddress, long exchange, string publicName, string form);
+    public static partial void ReplaySent(ILogger logger, string? remoteAddress, long exchange, string publicName, string form);
 
     [LoggerMessage(
         2243, LogLevel.Information, "An administrator at {RemoteAddress} is shown secrets of session {PublicName}: {Shown}")]
-    public static partial void SecretsShown(ILogger logger, IPAddress? remoteAddress, string publicName, string shown);
+    public static partial void SecretsShown(ILogger logger, string? remoteAddress, string publicName, string shown);
 
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);

@@ -1,6 +1,7 @@
 using System.Buffers.Text;
 using System.Security.Cryptography;
 using System.Text;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
@@ -22,6 +23,15 @@ internal sealed class DomainProofs
 
     /// <summary>How many of them for one agent: name servers that do not answer must not hold up the domains of others.</summary>
     public const int MostOfAgent = 2;
+
+    /// <summary>
+    /// How long a look may take in all: the record, and the page with its redirects. The agent waits for its answer for no longer than
+    /// <see cref="ProtocolLimits.HandshakeTimeout"/>.
+    /// </summary>
+    public static readonly TimeSpan Limit = TimeSpan.FromSeconds(8);
+
+    /// <summary>How much of it the record may take where a page can be a proof too.</summary>
+    public static readonly TimeSpan LimitBeforePage = TimeSpan.FromSeconds(4);
 
     private const int MostKept = 10_000;
     private const string Label = "_tunnel2-challenge.";
@@ -79,10 +89,12 @@ internal sealed class DomainProofs
             return new RejectMessage(RejectCode.Overloaded, _again, "Too many domains are being checked.");
         }
 
+        var begun = _time.GetTimestamp();
         try
         {
             var record = RecordOf(domain);
-            var found = await _resolver.FindAsync(record, stop).ConfigureAwait(false);
+            var hasPage = _http is not null && !DomainName.IsWildcard(domain);
+            var found = await FindAsync(record, hasPage ? LimitBeforePage : Limit, stop).ConfigureAwait(false);
             if (found?.Contains(text, StringComparer.Ordinal) == true)
             {
                 Keep(text);
@@ -90,7 +102,7 @@ internal sealed class DomainProofs
             }
 
             var page = "";
-            if (_http is { } http && !DomainName.IsWildcard(domain))
+            if (hasPage)
             {
                 var token = TokenOf(agentId, domain);
                 page = $", or the page http://{domain}{HttpProof.Path}{token} with it";
@@ -99,7 +111,7 @@ internal sealed class DomainProofs
                     return new RejectMessage(RejectCode.Overloaded, ProofRate.Period, "This agent has had too many domains checked.");
                 }
 
-                if (await http.HasAsync(domain, token, text, stop).ConfigureAwait(false))
+                if (await _http!.HasAsync(domain, token, text, Limit - _time.GetElapsedTime(begun), stop).ConfigureAwait(false))
                 {
                     Keep(text);
                     return null;
@@ -115,6 +127,21 @@ internal sealed class DomainProofs
         finally
         {
             End(agentId);
+        }
+    }
+
+    /// <summary>The texts of a record; null: no name server has answered in time.</summary>
+    private async Task<IReadOnlyList<string>?> FindAsync(string record, TimeSpan time, CancellationToken stop)
+    {
+        using var limit = new CancellationTokenSource(time, _time);
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, stop);
+        try
+        {
+            return await _resolver.FindAsync(record, either.Token).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (!stop.IsCancellationRequested)
+        {
+            return null;
         }
     }
 

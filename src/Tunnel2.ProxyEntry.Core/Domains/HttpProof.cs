@@ -20,9 +20,6 @@ internal sealed class HttpProof : IDisposable
     /// <summary>How many redirects are followed, all of them at the same host.</summary>
     public const int MostRedirects = 3;
 
-    /// <summary>How long a call may take, with its redirects.</summary>
-    public static readonly TimeSpan Limit = TimeSpan.FromSeconds(10);
-
     private const int UsualPort = 80;
     private const int MostAddresses = 4;
 
@@ -61,6 +58,9 @@ internal sealed class HttpProof : IDisposable
             UseProxy = false,
             PooledConnectionLifetime = TimeSpan.Zero,
             MaxResponseHeadersLength = 16,
+
+            // A call that is given up leaves its connection to be made.
+            ConnectTimeout = DomainProofs.Limit,
             ConnectCallback = ConnectAsync,
         })
         {
@@ -73,11 +73,17 @@ internal sealed class HttpProof : IDisposable
     /// <param name="domain">The domain, without a wildcard.</param>
     /// <param name="token">The end of the path: visible ASCII without a slash.</param>
     /// <param name="text">The text.</param>
+    /// <param name="time">How long it may take in all: addresses, connections, redirects and the page.</param>
     /// <param name="stop">Gives up.</param>
     /// <returns>False too where nothing answers in time: the agent learns no more of the network.</returns>
-    public async Task<bool> HasAsync(string domain, string token, string text, CancellationToken stop)
+    public async Task<bool> HasAsync(string domain, string token, string text, TimeSpan time, CancellationToken stop)
     {
-        using var limit = new CancellationTokenSource(Limit, _time);
+        if (time <= TimeSpan.Zero)
+        {
+            return false;
+        }
+
+        using var limit = new CancellationTokenSource(time, _time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, stop);
         try
         {
@@ -140,7 +146,11 @@ internal sealed class HttpProof : IDisposable
     /// <summary>Connects to an address that was found to be allowed: a second look of somebody else could find another one.</summary>
     private async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken stop)
     {
-        var addresses = await _resolve(context.DnsEndPoint.Host, stop).ConfigureAwait(false);
+        // The system's look-up cannot be stopped once it runs; what it finds later counts no more.
+        var looking = _resolve(context.DnsEndPoint.Host, stop);
+        _ = looking.ContinueWith(
+            static late => _ = late.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted, TaskScheduler.Default);
+        var addresses = await looking.WaitAsync(stop).ConfigureAwait(false);
         Exception? last = null;
         foreach (var address in addresses.Where(address => _mayBePrivate || PublicNetworks.Has(address)).Take(MostAddresses))
         {

@@ -6,13 +6,13 @@ using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Requests;
-using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Forwarding;
@@ -299,7 +299,9 @@ internal sealed class Forwarder : IForwarder
             await pump.ConfigureAwait(false);
         }
 
-        var mayBeElsewhere = end == ResponseEnd.StreamFailed && MayTryAnotherMember(exchange, request, stream, session);
+        // A service of datagrams takes or refuses the first one, which follows the switch to raw bytes.
+        var isRefused = (end is ResponseEnd.StreamFailed or ResponseEnd.Upgraded) && SpareIfRefused(stream, session);
+        var mayBeElsewhere = end == ResponseEnd.StreamFailed && isRefused && MayTryAnotherMember(exchange, request, session!.Member!);
         if (mayTryAgain
             && end == ResponseEnd.StreamFailed
             && request.Status == 0
@@ -339,29 +341,31 @@ internal sealed class Forwarder : IForwarder
         };
     }
 
-    /// <summary>
-    /// Whether the service of a pool's member took no connection, so that nothing was done with the request, and there is a member that may
-    /// get it.
-    /// </summary>
-    private bool MayTryAnotherMember(
-        VisitorExchange exchange, ForwardedRequest request, TunnelStream stream, EntrySession? session)
+    /// <summary>Whether the service of a pool's member took no connection. Then the member is spared for a while.</summary>
+    private static bool SpareIfRefused(TunnelStream stream, EntrySession? session)
     {
-        if (session?.Member is not { Pool: { } pool } member
+        if (session?.Member is not { } member
             || stream.Failure is not { Kind: StreamFailureKind.PeerReset, Reason: StreamResetReason.BackendConnect })
         {
             return false;
         }
 
         member.Spare();
+        return true;
+    }
+
+    /// <summary>Whether there is a member that may get a request with which a member has done nothing.</summary>
+    private bool MayTryAnotherMember(VisitorExchange exchange, ForwardedRequest request, PoolMember member)
+    {
         var tried = request.Tried;
         tried.Add(member);
-        return tried.Count < PoolTries.Most && (pool.HasOther(tried) || _opener.MayTryElsewhere(exchange, request));
+        return tried.Count < PoolTries.Most && (member.Pool!.HasOther(tried) || _opener.MayTryElsewhere(exchange, request));
     }
 
     private bool TrySendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        name = request.IsCarried ? name[.._opener.CopyName(exchange, name)] : default;
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        name = request.IsCarried ? name[.._opener.CopyName(exchange, request, name)] : default;
         var end = !exchange.HasBody && !exchange.IsUpgrade;
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {

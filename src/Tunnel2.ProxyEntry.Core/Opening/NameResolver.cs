@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Routing;
@@ -18,10 +19,14 @@ internal sealed class NameResolver
     private readonly HostAddressParser _hosts;
     private readonly PathAddressParser _paths;
     private readonly TimeProvider _timeProvider;
+    private readonly ISessionLocator? _locator;
     private readonly long _started;
 
-    public NameResolver(ProxyEntrySettings settings, AgentRegistry agents, ISessionDirectory directory, TimeProvider timeProvider)
+    public NameResolver(
+        ProxyEntrySettings settings, AgentRegistry agents, ISessionDirectory directory, TimeProvider timeProvider,
+        ISessionLocator? locator = null)
     {
+        _locator = locator;
         _settings = settings;
         _agents = agents;
         _directory = directory;
@@ -32,23 +37,50 @@ internal sealed class NameResolver
     }
 
     /// <summary>The name that the request is for. Allocates, so it is not for every request.</summary>
-    public string GetName(in RequestAddress address)
+    /// <param name="address">Host and target of the request.</param>
+    /// <param name="isDomainAsked">As for <see cref="CopyName"/>.</param>
+    public string GetName(in RequestAddress address, bool isDomainAsked = false)
     {
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        var outcome = address.ParseHost(_hosts, name, out var length);
-        return outcome == HostAddressOutcome.Name ? name[..length].ToString()
-            : outcome == HostAddressOutcome.NotOurDomain && GetDomain(address) is { } domain ? domain
-            : name[..address.ParsePath(_paths, name).NameLength].ToString();
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        if (_locator is null && address.ParseHost(_hosts, name, out _) == HostAddressOutcome.NotOurDomain
+            && GetDomain(address) is { } domain)
+        {
+            return domain;
+        }
+
+        var length = CopyName(address, name, isDomainAsked);
+        return length > 0 ? name[..length].ToString() : name[..address.ParsePath(_paths, name).NameLength].ToString();
     }
 
-    /// <summary>Copies the name that the request is for.</summary>
+    /// <summary>
+    /// Copies the name that the request is for. In a cluster that may be a domain of another node: the domain itself until it is known that
+    /// no node has it, and then the wildcard above it.
+    /// </summary>
     /// <param name="address">Host and target of the request.</param>
-    /// <param name="name">Room for <see cref="PublicName.MaxLength"/> characters.</param>
+    /// <param name="name">Room for <see cref="DomainName.MaxLength"/> characters.</param>
+    /// <param name="isDomainAsked">Whether the cluster was asked for the domain itself, and no node has it.</param>
     /// <returns>Its length; 0 when there is none.</returns>
-    public int CopyName(in RequestAddress address, Span<char> name) =>
-        address.ParseHost(_hosts, name, out var length) == HostAddressOutcome.Name ? length
-            : _settings.TestMode ? address.ParsePath(_paths, name).NameLength
+    public int CopyName(in RequestAddress address, Span<char> name, bool isDomainAsked = false)
+    {
+        var outcome = address.ParseHost(_hosts, name, out var length);
+        if (outcome == HostAddressOutcome.Name)
+        {
+            return length;
+        }
+
+        // In test mode the target counts: visitors call any host there.
+        var ofTarget = _settings.TestMode ? address.ParsePath(_paths, name).NameLength : 0;
+        return ofTarget > 0 ? ofTarget
+            : outcome == HostAddressOutcome.NotOurDomain ? CopyDomain(address, name, isDomainAsked)
             : 0;
+    }
+
+    /// <summary>Copies the domain that the request is for, which may be below a wildcard that an agent has claimed.</summary>
+    /// <param name="address">Host and target of the request.</param>
+    /// <param name="domain">Room for <see cref="DomainName.MaxLength"/> characters.</param>
+    /// <returns>Its length; 0 where the Host is no domain.</returns>
+    public int CopyDomain(in RequestAddress address, Span<char> domain) =>
+        address.TryReadDomain(_hosts, domain, out var length) ? length : 0;
 
     /// <summary>Finds the session.</summary>
     /// <param name="address">Host and target of the request.</param>
@@ -126,6 +158,51 @@ internal sealed class NameResolver
         }
 
         return state;
+    }
+
+    /// <summary>Copies a domain that this node or another one may have, or the wildcard above it.</summary>
+    private int CopyDomain(in RequestAddress address, Span<char> name, bool isAsked)
+    {
+        if (_locator is not { } locator || !address.TryReadDomain(_hosts, name, out var length))
+        {
+            return 0;
+        }
+
+        var domain = name[..length];
+        if (locator.TryLocate(domain, out _))
+        {
+            return length;
+        }
+
+        if (DomainName.FindMistake(domain) is not null)
+        {
+            // An IP address, for example: nobody has it.
+            return 0;
+        }
+
+        isAsked = isAsked || locator.IsUnknown(domain);
+        var isHere = FindDomain(address, domain, length, out var found, out _) != NameState.Unknown;
+        if (isHere && found[0] != '*')
+        {
+            return length;
+        }
+
+        address.TryReadDomain(_hosts, name, out length);
+        if (!isAsked)
+        {
+            return length;
+        }
+
+        var wildcard = DomainName.ToWildcard(name[..length]);
+        if (isHere
+            || (DomainName.FindMistake(wildcard) is null && (locator.TryLocate(wildcard, out _) || !locator.IsUnknown(wildcard))))
+        {
+            wildcard.CopyTo(name);
+            return wildcard.Length;
+        }
+
+        address.TryReadDomain(_hosts, name, out length);
+        return length;
     }
 
     /// <summary>Whether the settings name the domain, or its agent may be about to connect again.</summary>

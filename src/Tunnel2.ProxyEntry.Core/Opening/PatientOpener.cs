@@ -1,12 +1,14 @@
+using System.Collections.Immutable;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Policies;
 using Tunnel2.ProxyEntry.RateLimits;
 using Tunnel2.ProxyEntry.Requests;
-using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -72,9 +74,15 @@ internal sealed class PatientOpener
         exchange.Forward(path);
         if (unresolved is { } error)
         {
-            return _nodes is { } nodes && error is ProxyError.AgentOffline or ProxyError.UnknownName && nodes.MayPass(exchange, request)
+            return _nodes is { } nodes && error is ProxyError.AgentOffline or ProxyError.UnknownName or ProxyError.UnknownHost
+                && nodes.MayPass(exchange, request)
                 ? TryOpenElsewhere(exchange, request, nodes, error, except)
                 : new OpenResult(error, null, null);
+        }
+
+        if (TryOpenDomain(exchange, request, session!, except) is { } domain)
+        {
+            return domain;
         }
 
         if (!exchange.Suits(session!))
@@ -98,7 +106,7 @@ internal sealed class PatientOpener
             return new OpenResult(denied, session, null);
         }
 
-        if (session.Policy is { } table && _policies.Check(exchange, request, table) is { } stop)
+        if (session.Policy is { } table && _policies.Check(exchange, request, table, TablesOf(exchange, table)) is { } stop)
         {
             return new OpenResult(stop.Error, session, null, stop.Answer);
         }
@@ -135,6 +143,18 @@ internal sealed class PatientOpener
         return new OpenResult(ProxyError.AgentOffline, session, null);
     }
 
+    /// <summary>The tables for the name that a request is for: a wildcard's session has more for some domains.</summary>
+    private ImmutableArray<SessionTable> TablesOf(VisitorExchange exchange, SessionPolicy policy)
+    {
+        if (!policy.HasDomains)
+        {
+            return policy.Tables;
+        }
+
+        Span<char> domain = stackalloc char[DomainName.MaxLength];
+        return policy.TablesOf(domain[.._names.CopyDomain(exchange.Address, domain)]);
+    }
+
     /// <summary>Opens a stream at a member of a pool. What holds for the request was checked: it is the same for all members.</summary>
     private OpenResult OpenInPool(
         VisitorExchange exchange, ForwardedRequest request, EntrySession any, SessionPool pool, UplinkStreams? except) =>
@@ -146,11 +166,12 @@ internal sealed class PatientOpener
     public CancellationToken NodeLeaving => _nodes?.Leaving ?? CancellationToken.None;
 
     /// <summary>Copies the name that a request is for; <see cref="NameResolver.CopyName"/>.</summary>
-    public int CopyName(VisitorExchange exchange, Span<char> name) => _names.CopyName(exchange.Address, name);
+    public int CopyName(VisitorExchange exchange, ForwardedRequest request, Span<char> name) =>
+        _names.CopyName(exchange.Address, name, request.IsDomainAsked);
 
     /// <summary>Nothing was done with a request at another node; <see cref="NodeRouter.HasLeft"/>.</summary>
     public bool HasLeft(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
-        _nodes!.HasLeft(request, _names.GetName(exchange.Address), failure);
+        _nodes!.HasLeft(request, _names.GetName(exchange.Address, request.IsDomainAsked), failure);
 
     /// <summary>
     /// The name of the tunnel for log lines about a request without a session: the public name, or the Host if that contains none.
@@ -183,6 +204,9 @@ internal sealed class PatientOpener
         if (result.MayBeElsewhere)
         {
             result = await OpenElsewhereAsync(exchange, request, result, except).ConfigureAwait(false);
+
+            // It may have led back to a session of this node.
+            result = await LogInAsync(exchange, request, result, except).ConfigureAwait(false);
         }
 
         if (!(result.IsInCluster || result.Error is ProxyError.AgentOffline) || exchange.IsFromNode)
@@ -191,7 +215,7 @@ internal sealed class PatientOpener
             return result;
         }
 
-        var name = _names.GetName(exchange.Address);
+        var name = _names.GetName(exchange.Address, request.IsDomainAsked);
         if (!_policy.TryGetDeadline(name, result.IsInCluster, out var deadline, out var owner))
         {
             return result;
@@ -302,8 +326,8 @@ internal sealed class PatientOpener
             return false;
         }
 
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        name = name[..CopyName(exchange, name)];
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        name = name[..CopyName(exchange, request, name)];
         return !name.IsEmpty && nodes.MayHave(request, name);
     }
 
@@ -320,8 +344,8 @@ internal sealed class PatientOpener
             return null;
         }
 
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        name = name[..CopyName(exchange, name)];
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        name = name[..CopyName(exchange, request, name)];
         return name.IsEmpty || !nodes.MayHave(request, name, rank) ? null
             : nodes.TryOpen(exchange, request, name, except, rank) is { } stream ? new OpenResult(null, null, stream)
             : new OpenResult(null, session, null, MayBeElsewhere: true);
@@ -330,8 +354,8 @@ internal sealed class PatientOpener
     private async ValueTask<OpenResult> OpenBetterAsync(
         VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
     {
-        var (stream, _) = await _nodes!.OpenAsync(
-            exchange, request, _names.GetName(exchange.Address), except, RankOf(session, request)).ConfigureAwait(false);
+        var name = _names.GetName(exchange.Address, request.IsDomainAsked);
+        var (stream, _) = await _nodes!.OpenAsync(exchange, request, name, except, RankOf(session, request)).ConfigureAwait(false);
         if (stream is not null)
         {
             return new OpenResult(null, null, stream);
@@ -354,12 +378,26 @@ internal sealed class PatientOpener
         return !load.IsOpen ? int.MaxValue : (load.IsStalled ? 4 : 0) + (session.IsLeaving ? 2 : 0);
     }
 
+    /// <summary>A domain that another node has counts before a wildcard of this node.</summary>
+    /// <returns>Null: the wildcard counts.</returns>
+    private OpenResult? TryOpenDomain(VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
+    {
+        if (session.Name[0] != '*' || _nodes is not { } nodes || request.IsDomainAsked || !nodes.MayPass(exchange, request))
+        {
+            return null;
+        }
+
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        name = name[..CopyName(exchange, request, name)];
+        return name.IsEmpty || name[0] == '*' ? null : TryOpenElsewhere(exchange, request, nodes, ProxyError.AgentOffline, except);
+    }
+
     /// <summary>Another node may have the session.</summary>
     private OpenResult TryOpenElsewhere(
         VisitorExchange exchange, ForwardedRequest request, NodeRouter nodes, ProxyError error, UplinkStreams? except)
     {
-        Span<char> name = stackalloc char[PublicName.MaxLength];
-        name = name[..CopyName(exchange, name)];
+        Span<char> name = stackalloc char[DomainName.MaxLength];
+        name = name[..CopyName(exchange, request, name)];
         return name.IsEmpty ? new OpenResult(error, null, null)
             : nodes.TryOpen(exchange, request, name, except) is { } stream ? new OpenResult(null, null, stream)
             : new OpenResult(error, null, null, MayBeElsewhere: true);
@@ -369,8 +407,28 @@ internal sealed class PatientOpener
     private async ValueTask<OpenResult> OpenElsewhereAsync(
         VisitorExchange exchange, ForwardedRequest request, OpenResult result, UplinkStreams? except)
     {
-        var (stream, obstacle) = await _nodes!.OpenAsync(
-            exchange, request, _names.GetName(exchange.Address), except).ConfigureAwait(false);
+        var name = _names.GetName(exchange.Address, request.IsDomainAsked);
+        var (stream, obstacle) = await _nodes!.OpenAsync(exchange, request, name, except).ConfigureAwait(false);
+        if (stream is null && obstacle == NodeObstacle.Nobody && !request.IsDomainAsked && DomainName.IsMeant(name)
+            && !DomainName.IsWildcard(name))
+        {
+            // Nobody has the domain itself: the wildcard above it counts, here or at another node.
+            request.IsDomainAsked = true;
+            result = TryOpen(exchange, request, except);
+            var next = _names.GetName(exchange.Address, isDomainAsked: true);
+            if (!result.MayBeElsewhere || next == name)
+            {
+                return result with { MayBeElsewhere = false };
+            }
+
+            if (result.Error is null)
+            {
+                return await OpenBetterAsync(exchange, request, result.Session!, except).ConfigureAwait(false);
+            }
+
+            (stream, obstacle) = await _nodes.OpenAsync(exchange, request, next, except).ConfigureAwait(false);
+        }
+
         return stream is not null ? new OpenResult(null, null, stream)
             : obstacle == NodeObstacle.Nobody ? new OpenResult(result.Error, null, null)
             : new OpenResult(

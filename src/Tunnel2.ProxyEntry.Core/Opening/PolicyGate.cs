@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Collections.Immutable;
 using System.Net;
 using System.Security.Cryptography;
 using System.Text;
@@ -40,8 +41,10 @@ internal sealed class PolicyGate
     /// <param name="exchange">The request, after <see cref="VisitorExchange.Forward"/>.</param>
     /// <param name="request">The forwarder's state of the request.</param>
     /// <param name="policy">The policies of its session.</param>
+    /// <param name="tables">Those of them that are for the name that it asks for.</param>
     /// <returns>Why it does not come to its service; null: it does.</returns>
-    public PolicyStop? Check(VisitorExchange exchange, ForwardedRequest request, SessionPolicy policy)
+    public PolicyStop? Check(
+        VisitorExchange exchange, ForwardedRequest request, SessionPolicy policy, ImmutableArray<SessionTable> tables)
     {
         if (request.NoteOf<PolicyNote>() is { } known && known.Passed == policy)
         {
@@ -53,7 +56,7 @@ internal sealed class PolicyGate
         note.Request.Begin(exchange, _trusted, _countryField);
         try
         {
-            foreach (var table in policy.Tables)
+            foreach (var table in tables)
             {
                 note.BeginTable();
                 if (Walk(note, policy, table) is { } stop)
@@ -101,8 +104,7 @@ internal sealed class PolicyGate
                     break;
             }
 
-            if (row.Rate is { } rate
-                && !policy.Rates.TryTake(IdOf(note.Request, table.Number, row.Number, rate), rate, _timeProvider, out var wait))
+            if (row.Rate is { } rate && !TryTake(note.Request, policy.Rates, table.Number, row.Number, rate, out var wait))
             {
                 note.RetryAfterSeconds = (int)Math.Clamp(Math.Ceiling(wait.TotalSeconds), 1, 3600);
                 return Refuse(ProxyError.PolicyRateLimit);
@@ -138,24 +140,25 @@ internal sealed class PolicyGate
         return exchange.HasBody && exchange.DeclaredLength > bodyLimit ? ProxyError.RequestBodyTooLarge : null;
     }
 
-    private static PolicyRateId IdOf(ExchangePolicyRequest request, int table, int row, PolicyRate rate)
+    private bool TryTake(ExchangePolicyRequest request, PolicyRates rates, int table, int row, PolicyRate rate, out TimeSpan wait)
     {
         if (rate.Key == PolicyRateKey.Tunnel)
         {
-            return new PolicyRateId(table, row, false, 0, 0);
-        }
-
-        if (rate.Key == PolicyRateKey.Header && request.Values(rate.Header, withLookalikes: false) is { Length: > 0 } values)
-        {
-            // A digest, so that a long value takes no room, and nobody can make values that fall together.
-            Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
-            SHA256.HashData(Encoding.Latin1.GetBytes(string.Join(", ", values)), digest);
-            var (upper, lower) = (BinaryPrimitives.ReadUInt64BigEndian(digest), BinaryPrimitives.ReadUInt64BigEndian(digest[8..]));
-            return new PolicyRateId(table, row, true, upper, lower);
+            return rates.TryTake(new PolicyRateId(table, row, false, 0, 0), rate, _timeProvider, out wait);
         }
 
         var key = AddressKey.Of(request.Address ?? IPAddress.None);
-        return new PolicyRateId(table, row, false, key.Upper, key.Lower);
+        var address = new PolicyRateId(table, row, false, key.Upper, key.Lower);
+        if (rate.Key != PolicyRateKey.Header || request.Values(rate.Header, withLookalikes: false) is not { Length: > 0 } values)
+        {
+            return rates.TryTake(address, rate, _timeProvider, out wait);
+        }
+
+        // A digest, so that a long value takes no room, and nobody can make values that fall together.
+        Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(Encoding.Latin1.GetBytes(string.Join(", ", values)), digest);
+        var (upper, lower) = (BinaryPrimitives.ReadUInt64BigEndian(digest), BinaryPrimitives.ReadUInt64BigEndian(digest[8..]));
+        return rates.TryTake(new PolicyRateId(table, row, true, upper, lower), address, rate, _timeProvider, out wait);
     }
 
     private static ErrorResponse AnswerOf(PolicyRedirect redirect, string target) =>

@@ -129,16 +129,14 @@ internal sealed class PolicyStore
     }
 
     /// <summary>Reads a policy. One that cannot be used has its problem, and refuses every request.</summary>
-    public KeptPolicy Read(PolicyTarget target, byte[] text, DateTimeOffset changed)
-    {
-        if (FindProblem(text, out var policy) is not { } problem)
-        {
-            return new KeptPolicy(target, policy!, changed);
-        }
-
-        var unused = text.Length <= SharedDocument.LongestValue ? text : [];
-        return new KeptPolicy(target, _closed, changed) { Problem = problem, Unused = unused };
-    }
+    public KeptPolicy Read(PolicyTarget target, byte[] text, DateTimeOffset changed) =>
+        FindProblem(text, out var policy) is { } problem
+            ? new KeptPolicy(target, _closed, changed)
+            {
+                Problem = problem,
+                Unused = text.Length <= SharedDocument.LongestValue ? text : default,
+            }
+            : new KeptPolicy(target, policy!, changed);
 
     private static bool IsName(PolicyScope scope, string name) => scope switch
     {

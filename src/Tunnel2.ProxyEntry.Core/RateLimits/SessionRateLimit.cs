@@ -1,44 +1,37 @@
-using System.Diagnostics.CodeAnalysis;
 using System.Globalization;
 using System.Text;
 using System.Text.Unicode;
-using System.Threading.RateLimiting;
 using Tunnel2.ProxyEntry.Agents;
 
 namespace Tunnel2.ProxyEntry.RateLimits;
 
 /// <summary>
-/// The token bucket of one session. It has no timer: taking a token first adds what was earned since the last call. Thread-safe.
+/// The token bucket of one session, or of the sessions of a pool. In a cluster a name may have sessions at several nodes: then this node
+/// spends a share of the tier's limit, which may change at any moment. Thread-safe.
 /// </summary>
-[SuppressMessage(
-    "Design", "CA1001:Types that own disposable fields should be disposable",
-    Justification = "Without automatic replenishment the limiter holds nothing to dispose of, and requests may look at it after the "
-        + "session's end.")]
 internal sealed class SessionRateLimit
 {
     /// <summary>The limit's name in the fields. Not the tier's name, because the owner's tier is no information for visitors.</summary>
     private const string PolicyName = "tunnel";
 
-    private readonly TokenBucketRateLimiter _bucket;
+    private readonly TimeProvider _timeProvider;
+    private readonly TokenBucket _bucket;
     private readonly byte[] _policy;
+    private readonly Lock _changing = new();
+    private double _share = 1;
+    private Action? _pressed;
     private long _refused;
+    private long _taken;
 
     /// <param name="tier">The limits.</param>
-    public SessionRateLimit(RateTier tier)
+    /// <param name="timeProvider">The clock; null: that of the system.</param>
+    public SessionRateLimit(RateTier tier, TimeProvider? timeProvider = null)
     {
         Tier = tier;
         TierTag = new KeyValuePair<string, object?>("tunnel2.tier", tier.Name);
-
-        // One token at a time, but not more often than about every millisecond: a busy machine's clock is not more accurate.
-        var tokens = Math.Max(1, tier.RequestsPerSecond / 1000);
-        _bucket = new TokenBucketRateLimiter(new TokenBucketRateLimiterOptions
-        {
-            AutoReplenishment = false,
-            QueueLimit = 0,
-            TokenLimit = tier.Burst,
-            TokensPerPeriod = tokens,
-            ReplenishmentPeriod = TimeSpan.FromSeconds((double)tokens / tier.RequestsPerSecond),
-        });
+        _timeProvider = timeProvider ?? TimeProvider.System;
+        _bucket = new TokenBucket(
+            _timeProvider.TimestampFrequency, _timeProvider.GetTimestamp(), tier.RequestsPerSecond, tier.Burst);
         _policy = Encoding.ASCII.GetBytes(
             string.Create(CultureInfo.InvariantCulture, $"\"{PolicyName}\";q={tier.Burst};w={SecondsFor(tier.Burst)}"));
     }
@@ -52,18 +45,62 @@ internal sealed class SessionRateLimit
     /// <summary>Requests that found no token.</summary>
     public long Refused => Volatile.Read(ref _refused);
 
+    /// <summary>Requests that wanted a token since the limit is shared.</summary>
+    public long Asked => Volatile.Read(ref _refused) + Volatile.Read(ref _taken);
+
+    /// <summary>What this node may spend of the limit: 1 is all of it.</summary>
+    public double Share => Volatile.Read(ref _share);
+
+    /// <summary>Whether somebody sets the share.</summary>
+    public bool IsShared => Volatile.Read(ref _pressed) is not null;
+
+    /// <summary>Other nodes may have sessions under the same limit: from now on this node spends a share of it.</summary>
+    /// <param name="share">Above 0, at most 1. The burst is shared as the rate is, and one request more for what is lost by rounding.</param>
+    /// <param name="pressed">Called for each request that is refused. Must not block or throw.</param>
+    public void Set(double share, Action pressed)
+    {
+        lock (_changing)
+        {
+            if (share != _share)
+            {
+                _bucket.Change(_timeProvider.GetTimestamp(), Tier.RequestsPerSecond * share, SizeOf(Tier.Burst, share));
+                Volatile.Write(ref _share, share);
+            }
+
+            Volatile.Write(ref _pressed, pressed);
+        }
+    }
+
+    /// <summary>What the bucket of a node with a share holds.</summary>
+    public static double SizeOf(int burst, double share) => share < 1 ? Math.Min(burst, (burst * share) + 1) : burst;
+
+    /// <summary>The share of the limit that this one replaces.</summary>
+    public void TakeShareOf(SessionRateLimit before)
+    {
+        if (Volatile.Read(ref before._pressed) is { } pressed)
+        {
+            Set(before.Share, pressed);
+        }
+    }
+
     /// <summary>Takes a token for a request.</summary>
     /// <returns>False when the session has used what its tier allows.</returns>
     public bool TryTake()
     {
-        _bucket.TryReplenish();
-        using var lease = _bucket.AttemptAcquire();
-        if (!lease.IsAcquired)
+        var pressed = Volatile.Read(ref _pressed);
+        if (!_bucket.TryTake(_timeProvider.GetTimestamp()))
         {
             Interlocked.Increment(ref _refused);
+            pressed?.Invoke();
+            return false;
         }
 
-        return lease.IsAcquired;
+        if (pressed is not null)
+        {
+            Interlocked.Increment(ref _taken);
+        }
+
+        return true;
     }
 
     /// <summary>The value of <c>RateLimit-Policy</c>: <c>q</c> is the burst, <c>w</c> the seconds in which it is earned.</summary>
@@ -77,7 +114,8 @@ internal sealed class SessionRateLimit
     /// <returns>How many bytes were written.</returns>
     public int WriteState(Span<byte> destination)
     {
-        var left = (int)(_bucket.GetStatistics()?.CurrentAvailablePermits ?? 0);
+        // A token is there when it is earned but for the rounding of a division.
+        var left = (int)(_bucket.Left(_timeProvider.GetTimestamp()) + 1e-6);
         var all = SecondsFor(Tier.Burst - left);
         Utf8.TryWrite(destination, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={all}", out var length);
         return length;

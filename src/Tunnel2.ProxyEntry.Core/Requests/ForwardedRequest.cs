@@ -47,7 +47,7 @@ internal sealed class ForwardedRequest
     /// Milliseconds that an upgraded connection may stand still, in any direction and after an end of one; null: the limit of bodies, after
     /// an end of one.
     /// </summary>
-    public long? OwnIdleLimit { get; init; }
+    public long? OwnIdleLimit { get; set; }
 
     /// <summary>The phase: what the request waits for decides which limit applies.</summary>
     public ForwardPhase Phase
@@ -103,6 +103,9 @@ internal sealed class ForwardedRequest
 
     /// <summary>Whether a session of this node gets it, because it was looked for a better one at other nodes.</summary>
     public bool StaysHere { get; set; }
+
+    /// <summary>Whether no node has the domain that it is for: a wildcard may serve it.</summary>
+    public bool IsDomainAsked { get; set; }
 
     /// <summary>Keeps what passes, where the session is inspected; otherwise null: all that the pumps ask.</summary>
     public ExchangeCapture? Capture { get; set; }
@@ -255,6 +258,7 @@ internal sealed class ForwardedRequest
         _nodesLeft = default;
         HasOtherNodes = false;
         StaysHere = false;
+        IsDomainAsked = false;
         Error = null;
         Capture = null;
         UplinkIndex = -1;

@@ -24,7 +24,9 @@ internal sealed partial class InMemorySessionDirectory
         pool.AddUnsynchronized(member, older);
         _count += older is null ? 1 : 0;
         RefreshUnsynchronized(session.Name, pool);
-        return new RegistrationResult(RegistrationStatus.Registered, epoch, older?.Session);
+
+        // One that said goodbye, as when it is drained, finishes what it has in its own time, beside its successor.
+        return new RegistrationResult(RegistrationStatus.Registered, epoch, older is { SaidGoodbye: false } ? older.Session : null);
     }
 
     /// <summary>Why a session may not have the name because of a pool, or because it wants one; null: it may.</summary>

@@ -5,8 +5,8 @@ internal static class PoolObstacles
 {
     /// <summary>The present ones have other terms, at another node.</summary>
     public const string OtherTerms =
-        "The members of the pool have another token of the same agent or other access rules (logins, addresses, tokens, gate, policy, "
-            + "webhooks); give all of them the same ones, a password as its hash.";
+        "The members of the pool have another token of the same agent, other access rules (logins, addresses, tokens, gate, policy, "
+            + "webhooks), another kind of tunnel or another port; give all of them the same ones, a password as its hash.";
 
     /// <summary>Either the present ones have a pool, or the new one wants it.</summary>
     /// <param name="name">The name.</param>

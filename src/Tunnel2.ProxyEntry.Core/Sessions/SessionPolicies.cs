@@ -1,4 +1,3 @@
-using System.Collections.Immutable;
 using Tunnel2.Policies.Reading;
 using Tunnel2.Policies.Tables;
 using Tunnel2.Protocol;
@@ -49,17 +48,26 @@ internal static class SessionPolicies
     }
 
     /// <summary>Why a session cannot have the policies of the server, or null.</summary>
-    public static string? FindObstacle(SessionKind kind, ImmutableArray<Policy> forced) => !forced.IsEmpty && kind != SessionKind.Http
-        ? "The server has a policy for this token's tunnels or for this name, which only a tunnel of HTTP can have."
+    /// <param name="kind">What it carries.</param>
+    /// <param name="agents">The table with the policies.</param>
+    /// <param name="grant">How the agent was admitted.</param>
+    /// <param name="name">The session's name (lower case).</param>
+    public static string? FindObstacle(SessionKind kind, AgentTable agents, AgentGrant? grant, string name) =>
+        kind == SessionKind.Http ? null
+        : !agents.PoliciesOf(grant, name).IsEmpty
+            ? "The server has a policy for this token's tunnels or for this name, which only a tunnel of HTTP can have."
+        : agents.Kept.CoveredBy(name) is [var first, ..]
+            ? $"The server has a policy for {first.Target.Name}, which only a tunnel of HTTP can have, and the wildcard covers it."
         : null;
 
     /// <summary>Applies the policies to a session. Unchanged ones stay, so that a reload of the settings fills no bucket.</summary>
     public static void Apply(EntrySession session, AgentTable agents)
     {
         var forced = agents.PoliciesOf(session.Grant, session.Name);
-        if (session.Policy?.IsSameAs(forced, session.OwnPolicy) != true)
+        var covered = agents.Kept.CoveredBy(session.Name);
+        if (session.Policy?.IsSameAs(forced, session.OwnPolicy, covered) != true)
         {
-            session.Policy = SessionPolicy.Of(forced, session.OwnPolicy, session.Policy);
+            session.Policy = SessionPolicy.Of(forced, session.OwnPolicy, session.Policy, covered);
         }
     }
 

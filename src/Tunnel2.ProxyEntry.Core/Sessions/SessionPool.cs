@@ -34,6 +34,10 @@ internal sealed class SessionPool
             : !AreSame(present, session)
             ? "The members of the pool have other access rules (logins, addresses, tokens, gate, policy, webhooks); give all of them the "
                 + "same ones, a password as its hash."
+            : present.Kind != session.Kind
+            ? "The members of the pool have a tunnel of another kind; give all of them the same command."
+            : present.Lease?.Port != session.Lease?.Port
+            ? "The members of the pool have another port; give all of them the same --remote-port."
             : null;
     }
 

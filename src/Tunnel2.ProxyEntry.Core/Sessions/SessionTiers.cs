@@ -12,10 +12,18 @@ internal static class SessionTiers
     public static void Apply(EntrySession session, AgentTable agents)
     {
         var tier = agents.TierOf(session.Grant);
-        if (session.RateLimit?.Tier != tier)
+        if (session.RateLimit?.Tier == tier)
         {
-            session.RateLimit = tier is null ? null : new SessionRateLimit(tier);
+            return;
         }
+
+        var limit = tier is null ? null : new SessionRateLimit(tier, session.UplinkSettings.TimeProvider);
+        if (session.RateLimit is { } before)
+        {
+            limit?.TakeShareOf(before);
+        }
+
+        session.RateLimit = limit;
     }
 
     /// <summary>A session takes over the bucket of the session that it replaces, so a new connection does not fill it.</summary>

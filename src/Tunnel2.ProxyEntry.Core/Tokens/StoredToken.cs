@@ -36,6 +36,12 @@ internal sealed record StoredToken
     /// <summary>Whether its time is over.</summary>
     public bool IsExpired(DateTimeOffset now) => Expires is { } end && end <= now;
 
+    /// <summary>Whether both say the same, of the same token.</summary>
+    public bool IsSameAs(StoredToken other) =>
+        (Name, Agent, Tier, Created, Expires) == (other.Name, other.Agent, other.Tier, other.Created, other.Expires)
+        && Names.Select(static pattern => pattern.ToString()).SequenceEqual(other.Names.Select(static pattern => pattern.ToString()))
+        && Hash.IsSameAs(other.Hash);
+
     /// <summary>As the table of agents has it.</summary>
     public AgentSettings ToAgent(DateTimeOffset now) =>
         new(Agent, Hash, Names, Tier) { TokenName = Name, Expires = Expires, IsExpired = IsExpired(now) };

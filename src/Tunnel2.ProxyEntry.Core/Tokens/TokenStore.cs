@@ -33,8 +33,23 @@ internal sealed class TokenStore
     /// <summary>Where the tokens are.</summary>
     public string Folder { get; }
 
-    /// <summary>A number that changes when a token is added or removed.</summary>
-    public long Stamp() => Directory.GetLastWriteTimeUtc(Folder).Ticks;
+    /// <summary>A text that changes when a file is added, replaced, written or removed. Null where the folder cannot be read.</summary>
+    public string? Stamp()
+    {
+        try
+        {
+            return string.Join('\n', Files().Select(static path =>
+            {
+                var file = new FileInfo(path);
+                return string.Create(
+                    CultureInfo.InvariantCulture, $"{path} {file.LastWriteTimeUtc.Ticks} {(file.Exists ? file.Length : 0)}");
+            }));
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            return null;
+        }
+    }
 
     /// <summary>Reads all tokens.</summary>
     /// <param name="refused">Receives the files that cannot be used, and why.</param>
@@ -42,13 +57,8 @@ internal sealed class TokenStore
     /// <exception cref="UnauthorizedAccessException">The process may not read the folder.</exception>
     public IReadOnlyList<StoredToken> Load(ICollection<(string Path, string Reason)> refused)
     {
-        if (!Directory.Exists(Folder))
-        {
-            return [];
-        }
-
         var tokens = new List<StoredToken>();
-        foreach (var path in Directory.EnumerateFiles(Folder, "*" + Ending).Order(StringComparer.Ordinal))
+        foreach (var path in Files())
         {
             var reason = FormattableString.Invariant($"more than {MaxTokens} tokens are not used");
             if (tokens.Count < MaxTokens && Load(path, out reason) is { } token)
@@ -134,6 +144,9 @@ internal sealed class TokenStore
 
         OwnerOnlyFile.Replace(_uses, output.ToArray());
     }
+
+    private IEnumerable<string> Files() =>
+        Directory.Exists(Folder) ? Directory.EnumerateFiles(Folder, "*" + Ending).Order(StringComparer.Ordinal) : [];
 
     private static StoredToken? Load(string path, out string reason)
     {

@@ -29,9 +29,10 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
     private readonly HashSet<string> _expired = new(StringComparer.Ordinal);
+    private readonly HashSet<string> _doubted = new(StringComparer.Ordinal);
     private IReadOnlyList<StoredToken> _tokens = [];
     private string _told = "";
-    private long _stamp;
+    private string? _stamp;
     private int _looksLeft;
     private long _usesWritten;
 
@@ -217,7 +218,13 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
         }
 
         TellUnsynchronized(refused);
-        if (tokens is null || IsSame(tokens, _tokens))
+        if (tokens is null)
+        {
+            return false;
+        }
+
+        tokens = WithDoubtedUnsynchronized(tokens, refused);
+        if (IsSame(tokens, _tokens))
         {
             return false;
         }
@@ -231,9 +238,28 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
         return true;
     }
 
+    /// <summary>
+    /// A file that cannot be read may be half written: until the next look its token is what it was. One that is broken for longer counts
+    /// no more.
+    /// </summary>
+    private IReadOnlyList<StoredToken> WithDoubtedUnsynchronized(
+        IReadOnlyList<StoredToken> tokens, List<(string Path, string Reason)> refused)
+    {
+        var names = refused.Select(static one => Path.GetFileNameWithoutExtension(one.Path)).ToHashSet(StringComparer.Ordinal);
+        var kept = _tokens.Where(token => names.Contains(token.Name) && !_doubted.Contains(token.Name)).ToList();
+        _doubted.IntersectWith(names);
+        if (kept.Count == 0)
+        {
+            return tokens;
+        }
+
+        _doubted.UnionWith(kept.Select(static token => token.Name));
+        _looksLeft = LooksAfterChange;
+        return [.. tokens.Concat(kept).OrderBy(static token => token.Name, StringComparer.Ordinal)];
+    }
+
     private static bool IsSame(IReadOnlyList<StoredToken> tokens, IReadOnlyList<StoredToken> others) =>
-        tokens.Count == others.Count
-        && tokens.All(token => others.Any(other => other.Name == token.Name && other.Hash.IsSameAs(token.Hash)));
+        tokens.Count == others.Count && tokens.All(token => others.Any(token.IsSameAs));
 
     /// <summary>Each mistake once, until it is another one.</summary>
     private void TellUnsynchronized(List<(string Path, string Reason)> refused)

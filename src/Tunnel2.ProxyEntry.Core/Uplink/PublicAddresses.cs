@@ -25,6 +25,9 @@ internal sealed class PublicAddresses
     /// <summary>The listener without TLS, or null.</summary>
     public IPEndPoint? Http => _http;
 
+    /// <summary>The listener with TLS, or null.</summary>
+    public IPEndPoint? Https => _https;
+
     /// <summary>Replaces the configured end points with the bound ones.</summary>
     public void Bound(IPEndPoint? http, IPEndPoint? https, IPEndPoint? tls = null)
     {

@@ -50,7 +50,7 @@ internal sealed class SessionRevocation
             var agents = _agents.Current;
             obstacle = agents.StillGrants(session.Grant, session.Name)
                 ? SessionAccess.FindObstacle(session.Kind, session.OwnRules, agents, session.Grant)
-                    ?? SessionPolicies.FindObstacle(session.Kind, agents.PoliciesOf(session.Grant, session.Name))
+                    ?? SessionPolicies.FindObstacle(session.Kind, agents, session.Grant, session.Name)
                     ?? SessionWebhooks.FindObstacle(session.Kind, session.OwnRules, agents.WebhookOf(session.Grant))
                 : agents.HasExpired(session.Grant) ? "The agent's token has expired."
                 : "The agent's token, certificate or right to the name was withdrawn.";

@@ -197,7 +197,7 @@ internal sealed class UplinkAcceptor
         var agents = _agents.Current;
         Policy? policy = null;
         var problem = SessionAccess.FindObstacle(hello.Kind, hello.Access, agents, admission.Grant)
-            ?? SessionPolicies.FindObstacle(hello.Kind, agents.PoliciesOf(admission.Grant, admission.Name))
+            ?? SessionPolicies.FindObstacle(hello.Kind, agents, admission.Grant, admission.Name)
             ?? SessionWebhooks.FindObstacle(hello.Kind, hello.Access, agents.WebhookOf(admission.Grant))
             ?? SessionPolicies.TryRead(hello.Kind, hello.Access, _settings.CountryHeader is not null, out policy);
         if (problem is { } obstacle)
@@ -208,13 +208,6 @@ internal sealed class UplinkAcceptor
         }
 
         var isPooled = (hello.Capabilities & HandshakeCapabilities.Pools) != 0;
-        if (isPooled && hello.Kind != SessionKind.Http)
-        {
-            await _rejection.SendAsync(transport, new RejectMessage(
-                RejectCode.PoolNotPossible, TimeSpan.Zero, "Only tunnels of HTTP can share a name.")).ConfigureAwait(false);
-            return;
-        }
-
         var owner = admission.Grant is null && !hello.OwnerKey.IsEmpty ? AgentIdentity.OfOwner(hello.OwnerKey.Span) : admission.Identity;
         var port = FindPort(hello, admission.Name, owner);
         if (port.Reject is { } noPort)

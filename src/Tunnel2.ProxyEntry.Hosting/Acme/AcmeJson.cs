@@ -37,8 +37,20 @@ internal static class AcmeJson
     }
 
     /// <summary>A text, or null.</summary>
-    public static string? Text(JsonElement parent, string name) =>
-        parent.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.String ? value.GetString() : null;
+    public static string? Text(JsonElement parent, string name) => parent.TryGetProperty(name, out var value) ? Text(value) : null;
+
+    /// <summary>A text, or null: it is something else, or its escapes are half a character.</summary>
+    public static string? Text(JsonElement value)
+    {
+        try
+        {
+            return value.ValueKind == JsonValueKind.String ? value.GetString() : null;
+        }
+        catch (InvalidOperationException)
+        {
+            return null;
+        }
+    }
 
     /// <summary>A list, with at most so many members; empty if there is none.</summary>
     public static IEnumerable<JsonElement> List(JsonElement parent, string name, int most) =>

@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.Globalization;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -23,6 +24,13 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     private readonly Lock _gate = new();
     private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
     private readonly List<DateTimeOffset> _orders = [];
+
+    /// <summary>
+    /// The orders of this hour that agents' names caused. At most as many as <see cref="_orders"/>; a restart forgets them.
+    /// The task that orders is the only one that touches it.
+    /// </summary>
+    private readonly List<(string Owner, DateTimeOffset At)> _shares = [];
+
     private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
     private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
     private int _serverFailures;
@@ -136,9 +144,10 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
             _orders.RemoveAll(order => order <= now - _hour || order > last);
         }
 
+        _shares.RemoveAll(order => order.At <= now - _hour || order.At > now);
         foreach (var (name, failure) in _failures)
         {
-            if (failure.NextTry + _longestPause < now && !isListed(name))
+            if (failure.NextTry < now - _longestPause && !isListed(name))
             {
                 _failures.TryRemove(name, out _);
             }
@@ -150,8 +159,9 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     /// <param name="kept">How many certificates there are.</param>
     /// <param name="isNew">Whether the name has none yet.</param>
     /// <param name="isListed">Whether the settings name it. A quarter of the hour is kept for these, and for renewals.</param>
+    /// <param name="owner">The owner of the tunnel that has the name, or null. It gets at most half of what the others have left.</param>
     /// <returns>False when there is none, or no more certificates may be kept.</returns>
-    public bool TryOrder(string name, int kept, bool isNew, bool isListed)
+    public bool TryOrder(string name, int kept, bool isNew, bool isListed, string? owner = null)
     {
         var now = time.GetUtcNow();
         var most = settings.PerHour - (isNew && !isListed ? settings.PerHour / 4 : 0);
@@ -165,6 +175,18 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
             }
 
             return false;
+        }
+
+        if (isNew && !isListed && owner is not null)
+        {
+            var own = _shares.Count(order => order.Owner == owner);
+            if (own >= (most - (orders - own) + 1) / 2)
+            {
+                RefuseShare(name, own, _shares.First(order => order.Owner == owner).At + _hour);
+                return false;
+            }
+
+            _shares.Add((owner, now));
         }
 
         // Before the order: a process that is restarted again and again keeps to the limit too.
@@ -228,6 +250,16 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
 
     /// <summary>The first pause, doubled with each failure in a row.</summary>
     private static TimeSpan Doubled(TimeSpan first, int count) => first * Math.Pow(2, Math.Min(count - 1, 20));
+
+    /// <summary>The name waits until its agent has a place again. It is no failure: the next one does not wait longer.</summary>
+    private void RefuseShare(string name, int own, DateTimeOffset nextTry)
+    {
+        var reason = string.Create(
+            CultureInfo.InvariantCulture,
+            $"its agent has had {own} new certificates within an hour, the share of one agent (half of what others leave of Acme:PerHour)");
+        _failures[name] = new AcmeFailure(_failures.TryGetValue(name, out var before) ? before.Count : 0, nextTry, reason);
+        ProxyEntryLog.CertificateNotObtained(logger, name, reason, (long)(nextTry - time.GetUtcNow()).TotalSeconds);
+    }
 
     private void Save()
     {

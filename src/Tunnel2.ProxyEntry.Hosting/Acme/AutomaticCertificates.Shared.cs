@@ -357,19 +357,29 @@ internal sealed partial class AutomaticCertificates : ISharedContent
         }
         catch (AcmeException exception)
         {
-            _limits.OnFailed(name, exception);
-            if (_limits.Find(name) is { } failure)
-            {
-                // The look that follows a change forgets what only this node knows.
-                var pace = _limits.Pace;
-                await _copy!.PutAsync(AcmeSharing.Write(name, failure), _stop.Token).ConfigureAwait(false);
-                await SharePaceAsync(pace).ConfigureAwait(false);
-            }
+            await FailForAllAsync(name, exception).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (lost.IsCancellationRequested && !_stop.IsCancellationRequested)
         {
             ProxyEntryLog.CertificateOrderGivenUp(
                 _logger, name, "this node did not reach the cluster's database, so another one may work on it");
+        }
+        catch (Exception exception) when (exception is not (OperationCanceledException or SharedUnavailableException))
+        {
+            ProxyEntryLog.AutomaticCertificatesFault(_logger, name, exception);
+            await FailForAllAsync(name, OwnFailure(exception)).ConfigureAwait(false);
+        }
+    }
+
+    private async Task FailForAllAsync(string name, AcmeException failed)
+    {
+        _limits.OnFailed(name, failed);
+        if (_limits.Find(name) is { } failure)
+        {
+            // The look that follows a change forgets what only this node knows.
+            var pace = _limits.Pace;
+            await _copy!.PutAsync(AcmeSharing.Write(name, failure), _stop.Token).ConfigureAwait(false);
+            await SharePaceAsync(pace).ConfigureAwait(false);
         }
     }
 
@@ -401,10 +411,12 @@ internal sealed partial class AutomaticCertificates : ISharedContent
     /// <summary>Takes a place of this hour for an order, of those of all nodes.</summary>
     private async Task<bool> TryCountOrderAsync(string name, bool isNew)
     {
+        var isListed = _listed.Contains(name);
+        var owner = isListed ? null : OwnerOf(name);
         for (var tries = 0; tries < MostTries; tries++)
         {
             _limits.Forget(_listed.Contains);
-            if (!_limits.TryOrder(name, _certificates.Count, isNew, _listed.Contains(name)))
+            if (!_limits.TryOrder(name, _certificates.Count, isNew, isListed, tries == 0 ? owner : null))
             {
                 return false;
             }

@@ -240,19 +240,26 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
     private bool IsInUse(string name)
     {
         Span<char> parsed = stackalloc char[DomainName.MaxLength];
-        return _hosts.Parse(name, parsed, out var length) switch
-        {
-            HostAddressOutcome.Name => IsOnline(parsed[..length]),
-
-            // Not one that only a wildcard covers: visitors could think of any number of those.
-            HostAddressOutcome.NotOurDomain => _hosts.TryReadDomain(name, parsed, out length)
-                && IsOnline(parsed[..length]),
-            _ => false,
-        };
+        return TryRead(name, parsed, out var length)
+            && (_directory.Find(parsed[..length], out _) == NameState.Online || _locator?.TryLocate(parsed[..length], out _) == true);
     }
 
-    private bool IsOnline(ReadOnlySpan<char> name) =>
-        _directory.Find(name, out _) == NameState.Online || _locator?.TryLocate(name, out _) == true;
+    /// <summary>Whose tunnel has the name; null: nobody's that is known here.</summary>
+    private string? OwnerOf(string name)
+    {
+        Span<char> parsed = stackalloc char[DomainName.MaxLength];
+        return TryRead(name, parsed, out var length) && _directory.Find(parsed[..length], out var session) == NameState.Online
+            ? session?.Owner.Value
+            : null;
+    }
+
+    /// <summary>Not one that only a wildcard covers: visitors could think of any number of those.</summary>
+    private bool TryRead(string name, Span<char> parsed, out int length) => _hosts.Parse(name, parsed, out length) switch
+    {
+        HostAddressOutcome.Name => true,
+        HostAddressOutcome.NotOurDomain => _hosts.TryReadDomain(name, parsed, out length),
+        _ => false,
+    };
 
     private void Enqueue(string name)
     {
@@ -339,7 +346,7 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
         foreach (var (name, one) in _certificates.ToArray())
         {
             var isWanted = _listed.Contains(name) || (_settings.OnDemand && IsInUse(name));
-            if (!isWanted && now > one.End + _keptAfterEnd)
+            if (!isWanted && now - _keptAfterEnd > one.End)
             {
                 await ForgetAsync(name).ConfigureAwait(false);
                 continue;
@@ -389,7 +396,8 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
         }
 
         _limits.Forget(_listed.Contains);
-        if (!_limits.TryOrder(name, _certificates.Count, isNew: before is null, _listed.Contains(name)))
+        var isListed = _listed.Contains(name);
+        if (!_limits.TryOrder(name, _certificates.Count, isNew: before is null, isListed, isListed ? null : OwnerOf(name)))
         {
             return;
         }
@@ -404,7 +412,16 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
         {
             _limits.OnFailed(name, exception);
         }
+        catch (Exception exception) when (exception is not OperationCanceledException)
+        {
+            // What nobody expected is a failure as others are: without a pause the name would be ordered again at each look.
+            ProxyEntryLog.AutomaticCertificatesFault(_logger, name, exception);
+            _limits.OnFailed(name, OwnFailure(exception));
+        }
     }
+
+    private static AcmeException OwnFailure(Exception exception) =>
+        new($"the server failed by itself ({exception.GetType().Name})", cause: exception);
 
     private bool IsDue(string name, out ManagedCertificate? before)
     {

@@ -46,7 +46,7 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
         var (url, order) = await BeginAsync(name, replaces, cancellationToken).ConfigureAwait(false);
         foreach (var item in AcmeJson.List(order, "authorizations", MaxAuthorizations))
         {
-            var authorization = AcmeJson.TryUrl(item.ValueKind == JsonValueKind.String ? item.GetString() : null)
+            var authorization = AcmeJson.TryUrl(AcmeJson.Text(item))
                 ?? throw new AcmeException("the order has an authorization that is no https URL");
             await AuthorizeAsync(authorization, name, cancellationToken).ConfigureAwait(false);
         }

@@ -1,5 +1,5 @@
 using System.Globalization;
-using System.Net;
+using Tunnel2.ProxyEntry.ClusterCalls;
 
 namespace Tunnel2.ProxyEntry.Api;
 
@@ -12,8 +12,11 @@ internal sealed class ApiCall(HttpContext http, string name, object? body)
     /// <summary>What the path has in place of its parameter.</summary>
     public string Name => name;
 
-    /// <summary>The caller's address.</summary>
-    public IPAddress? From => http.Connection.RemoteIpAddress;
+    /// <summary>The caller's address, and the node that it asked, where that was another one.</summary>
+    public string? From => NodeCaller.Describe(http);
+
+    /// <summary>What the caller has shown to that node; null: it asked this one.</summary>
+    public string? Credential => NodeCaller.Of(http)?.Credential;
 
     /// <summary>Ends when the caller has left.</summary>
     public CancellationToken Left => http.RequestAborted;

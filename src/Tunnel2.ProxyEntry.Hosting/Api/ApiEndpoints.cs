@@ -4,6 +4,7 @@ using Microsoft.Net.Http.Headers;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.ClusterCalls;
 using Tunnel2.ProxyEntry.Inspection;
 
 namespace Tunnel2.ProxyEntry.Api;
@@ -29,9 +30,11 @@ internal sealed class ApiEndpoints : IDisposable
     private readonly ApiRoutes _routes;
     private readonly InspectionEndpoints _inspection;
     private readonly TimeProvider _time;
+    private readonly ClusterApi? _cluster;
 
-    public ApiEndpoints(ApiRoutes routes, InspectionEndpoints inspection, TimeProvider time)
+    public ApiEndpoints(ApiRoutes routes, InspectionEndpoints inspection, TimeProvider time, ClusterApi? cluster = null)
     {
+        _cluster = cluster;
         _routes = routes;
         _inspection = inspection;
         _time = time;
@@ -40,10 +43,36 @@ internal sealed class ApiEndpoints : IDisposable
     /// <summary>Answers; paths outside the API get 404.</summary>
     public Task HandleAsync(HttpContext http)
     {
+        var path = (http.Request.Path.Value ?? "").Split('/');
+        return _cluster is { IsOn: true }
+            && _routes.Find(http.Request.Method, path) is { Spread: not OperationSpread.Here } operation
+                ? _cluster.HandleAsync(http, operation, path, HandleHereAsync)
+                : HandleHereAsync(http);
+    }
+
+    /// <summary>Answers with what this node itself has. A call of another node gets no more than what nodes ask each other for.</summary>
+    public Task HandleHereAsync(HttpContext http)
+    {
         var path = http.Request.Path.Value ?? "";
-        return !path.StartsWith(AdminProblem.Path, StringComparison.Ordinal) ? AdminEndpoints.NotFoundAsync(http)
-            : IsForInspector(http.Request, path.Split('/')) ? _inspection.HandleAsync(http)
-            : AnswerAsync(http, path);
+        if (!path.StartsWith(AdminProblem.Path, StringComparison.Ordinal))
+        {
+            return AdminEndpoints.NotFoundAsync(http);
+        }
+
+        var parts = path.Split('/');
+        if (NodeCaller.Of(http) is not null && _routes.Find(http.Request.Method, parts) is not { Spread: not OperationSpread.Here })
+        {
+            return AdminProblem.WriteAsync(
+                http, StatusCodes.Status403Forbidden, "not-for-nodes", "Nodes do not ask each other for this.");
+        }
+
+        if (_cluster is not { IsOn: true } && http.Request.Query["node"].ToString().Length > 0)
+        {
+            return AdminProblem.WriteAsync(
+                http, StatusCodes.Status400BadRequest, "parameter", "'node' is for a cluster, of which this server is no node.");
+        }
+
+        return IsForInspector(http.Request, parts) ? _inspection.HandleAsync(http) : AnswerAsync(http, path);
     }
 
     /// <inheritdoc/>

@@ -1,3 +1,5 @@
+using Tunnel2.ProxyEntry.ClusterCalls;
+
 namespace Tunnel2.ProxyEntry.Api;
 
 /// <summary>
@@ -62,6 +64,9 @@ internal sealed record ApiOperation
 
     /// <summary>Carries it out, on the pool; null: the inspector does, with answers and errors of its own.</summary>
     public required Func<ApiCall, ValueTask<ApiAnswer>>? RunAsync { get; init; }
+
+    /// <summary>Which nodes of a cluster it asks; nodes take calls of each other for all but <see cref="OperationSpread.Here"/>.</summary>
+    public OperationSpread Spread { get; init; }
 
     /// <summary>What the document calls the group of operations: the first word of the path.</summary>
     public string Group => _segments[3];

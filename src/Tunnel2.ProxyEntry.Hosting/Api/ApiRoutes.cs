@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.ClusterCalls;
 
 namespace Tunnel2.ProxyEntry.Api;
 
@@ -17,6 +18,8 @@ internal sealed class ApiRoutes
     private const string Delete = "DELETE";
 
     private static readonly ApiParameter _limit = new("limit", "integer", "How many at most.");
+
+    private static readonly ApiParameter _node = new("node", "string", "In a cluster: only what this node has.");
 
     private static readonly ApiParameter _session = new(
         "session", "string", "The id of the session, where several agents share the name: without it such a name is a conflict.");
@@ -63,10 +66,12 @@ internal sealed class ApiRoutes
                     new("after", "string", "The name after which the page begins: 'next' of the page before."),
                     new("name", "string", "A name, or a pattern with *."),
                     new("agent", "string", "The id of an agent."),
+                    _node,
                     new("inspected", "boolean", "With 'true' alone: what the inspector's page shows of sessions that are inspected."),
                 ],
                 Answer = typeof(SessionPage),
                 Problems = [StatusCodes.Status400BadRequest],
+                Spread = OperationSpread.SessionList,
                 RunAsync = sessions.ListAsync,
             },
             new()
@@ -75,9 +80,10 @@ internal sealed class ApiRoutes
                 Method = Get,
                 Path = Root + "/sessions/{name}",
                 Summary = "One session.",
-                Query = [_session],
+                Query = [_session, _node],
                 Answer = typeof(SessionInfo),
                 Problems = [StatusCodes.Status404NotFound, StatusCodes.Status409Conflict],
+                Spread = OperationSpread.Session,
                 RunAsync = sessions.GetAsync,
             },
             new()
@@ -86,9 +92,10 @@ internal sealed class ApiRoutes
                 Method = Delete,
                 Path = Root + "/sessions/{name}",
                 Summary = "Ends a session at once: requests under way are cut. Its agent may connect again.",
-                Query = [_session],
+                Query = [_session, _node],
                 Status = StatusCodes.Status204NoContent,
                 Problems = [StatusCodes.Status404NotFound, StatusCodes.Status409Conflict],
+                Spread = OperationSpread.Session,
                 RunAsync = sessions.KickAsync,
             },
             new()
@@ -97,10 +104,11 @@ internal sealed class ApiRoutes
                 Method = Put,
                 Path = Root + "/sessions/{name}/drain",
                 Summary = "Gives a session no new requests; it ends after its last one. Its agent may connect again.",
-                Query = [_session],
+                Query = [_session, _node],
                 Status = StatusCodes.Status202Accepted,
                 Answer = typeof(SessionInfo),
                 Problems = [StatusCodes.Status404NotFound, StatusCodes.Status409Conflict],
+                Spread = OperationSpread.Session,
                 RunAsync = sessions.DrainAsync,
             },
             new()
@@ -109,12 +117,13 @@ internal sealed class ApiRoutes
                 Method = Get,
                 Path = Root + "/sessions/{name}/requests",
                 Summary = "The last requests of a session that the live view still has, the newest first.",
-                Query = [_limit],
+                Query = [_limit, _node],
                 Answer = typeof(RequestList),
                 Problems =
                 [
                     StatusCodes.Status400BadRequest, StatusCodes.Status404NotFound, StatusCodes.Status503ServiceUnavailable,
                 ],
+                Spread = OperationSpread.RequestList,
                 RunAsync = requests.ListAsync,
             },
             new()
@@ -198,6 +207,13 @@ internal sealed class ApiRoutes
             .. InspectorRoutes.All,
         ];
         _document = new Lazy<ReadOnlyMemory<byte>>(() => OpenApiDocument.Write(All, HealthApi.Version));
+    }
+
+    /// <summary>The operation of a method and a path, which is that of GET for HEAD; null: there is none.</summary>
+    public ApiOperation? Find(string method, string[] path)
+    {
+        var wanted = HttpMethods.IsHead(method) ? Get : method;
+        return All.FirstOrDefault(operation => operation.Method == wanted && operation.Matches(path, out _));
     }
 
     /// <summary>All operations.</summary>

@@ -1,4 +1,5 @@
 using Tunnel2.Inspection.Serving;
+using Tunnel2.ProxyEntry.ClusterCalls;
 
 namespace Tunnel2.ProxyEntry.Api;
 
@@ -14,6 +15,8 @@ internal static class InspectorRoutes
 
     private static readonly ApiParameter _reveal = new(
         "reveal", "string", "With '1': secrets too, which are masked otherwise; the log says so.");
+
+    private static readonly ApiParameter _node = new("node", "string", "In a cluster: only what this node has.");
 
     private static readonly ApiParameter[] _filters =
     [
@@ -39,8 +42,8 @@ internal static class InspectorRoutes
             "'exchanges', 'version', 'more', and how much is kept.",
             [
                 new("limit", "integer", "How many at most, up to 500; missing: 100."),
-                new("before", "integer", "The id before which the page begins."),
-                new("since", "integer", "A 'version': answers when there is another one."),
+                new("before", "string", "The id before which the page begins; in a cluster the 'next' of the page before."),
+                new("since", "string", "A 'version': answers when there is another one."),
                 new("wait", "integer", "With 'since': for how many seconds at most, up to 25."),
                 .. _filters,
             ]),
@@ -48,7 +51,7 @@ internal static class InspectorRoutes
             with { Status = StatusCodes.Status204NoContent },
         Of(
             "exportExchanges", HttpMethods.Get, Session + "/exchanges.har", "The exchanges that are kept, as a HAR file (1.2).",
-            "The file.", [new("id", "integer", "Only this one."), .. _filters]),
+            "The file.", [new("id", "string", "Only this one."), .. _filters]),
         Of(
             "getExchange", HttpMethods.Get, Exchange, "All of an exchange.", "'request' and 'response', with fields, body and trailers.",
             _reveal),
@@ -80,7 +83,15 @@ internal static class InspectorRoutes
             Path = path,
             Summary = summary,
             AnswerWords = answer,
-            Query = query,
+            Query = [.. query, _node],
+            Spread = id switch
+            {
+                "getInspection" or "beginInspection" or "endInspection" => OperationSpread.Inspection,
+                "listExchanges" => OperationSpread.ExchangeList,
+                "dropExchanges" => OperationSpread.EachNode,
+                "exportExchanges" => OperationSpread.ExchangeFile,
+                _ => OperationSpread.Exchange,
+            },
             RunAsync = null,
         };
 }

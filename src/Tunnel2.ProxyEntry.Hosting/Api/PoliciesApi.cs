@@ -157,7 +157,7 @@ internal sealed class PoliciesApi(
     {
         PolicyScope.Agent => session.Grant?.AgentId.Equals(target.Name, StringComparison.OrdinalIgnoreCase) == true,
         PolicyScope.Token => session.Grant?.TokenName == target.Name,
-        _ => session.Name == target.Name,
+        _ => session.Name == target.Name || DomainName.IsCoveredBy(target.Name, session.Name),
     };
 
     /// <summary>Why a target can have no policy: a mistyped one would protect nothing.</summary>
@@ -176,7 +176,7 @@ internal sealed class PoliciesApi(
                 ? null
                 : ("no-token", "There is no token of this name among those that the server keeps."),
             _ => FindMistake(target.Name) is { } mistake ? ("no-name", mistake)
-                : table.IsListed(target.Name) || directory.Snapshot().Any(session => session.Name == target.Name)
+                : table.IsListed(target.Name) || directory.Snapshot().Any(session => Holds(target, session))
                     || (locator is not null
                         && await locator.LocateAsync(target.Name, CancellationToken.None).ConfigureAwait(false) is not null) ? null
                 : ("no-name", "No session has this name, and no agent and no token lists it."),

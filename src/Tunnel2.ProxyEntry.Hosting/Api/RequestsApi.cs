@@ -13,7 +13,9 @@ namespace Tunnel2.ProxyEntry.Api;
 /// </summary>
 internal sealed class RequestsApi(LivePlane live, SessionsApi sessions) : IDisposable
 {
-    private const int UsuallyListed = 20;
+    /// <summary>How many a list has where the call does not say.</summary>
+    public const int UsuallyListed = 20;
+
     private const int MostListed = 100;
     private const int BatchSize = 256;
 

@@ -15,7 +15,9 @@ namespace Tunnel2.ProxyEntry.Api;
 internal sealed class SessionsApi(
     ISessionDirectory directory, PublicAddresses addresses, EntryInspections inspections, ApiAudit audit, TimeProvider time)
 {
-    private const int UsuallyListed = 100;
+    /// <summary>How many a page has where the call does not say.</summary>
+    public const int UsuallyListed = 100;
+
     private const int MostListed = 500;
     private const string DrainText = "An administrator drains the session.";
     private const string KickText = "An administrator ended the session.";

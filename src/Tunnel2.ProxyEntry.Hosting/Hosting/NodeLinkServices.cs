@@ -1,6 +1,7 @@
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.ClusterCalls;
 using Tunnel2.ProxyEntry.ClusterView;
 using Tunnel2.ProxyEntry.Reload;
 
@@ -21,6 +22,11 @@ internal static class NodeLinkServices
         services.AddSingleton<LinkFeeds>();
         services.AddSingleton<INodeFeeds>(static provider => provider.GetRequiredService<LinkFeeds>());
         services.AddSingleton<ClusterViewer>();
+        services.AddSingleton<ClusterNodes>();
+        services.AddSingleton<ClusterFile>();
+        services.AddSingleton<ClusterExchanges>();
+        services.AddSingleton<ClusterApi>();
+        services.AddSingleton<INodeCalls, LinkCalls>();
         services.AddSingleton(
             static provider => new NodeRouter(
                 provider.GetRequiredService<NodeLinks>(), provider.GetRequiredService<TimeProvider>(),

@@ -1,24 +1,31 @@
-using System.Net;
-using System.Net.Sockets;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Masking;
 using Tunnel2.Inspection.Replays;
 using Tunnel2.Inspection.Serving;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Uplink;
 
 namespace Tunnel2.ProxyEntry.Inspection;
 
-/// <summary>A session of this server that is inspected. A replay is a visitor's request to this server's own listener.</summary>
+/// <summary>
+/// A session of this server that is inspected. A replay is a visitor's request to this server's own front, over a connection in memory:
+/// with the name and the scheme of the first one, whatever listeners there are and whomever they send away.
+/// </summary>
 internal sealed class EntryInspectedSession : IInspectedSession
 {
+    private const int HttpPort = 80;
+    private const int HttpsPort = 443;
+
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(60);
 
+    private readonly Http1Front _front;
     private readonly PublicAddresses _addresses;
     private readonly TimeProvider _time;
     private long _until;
 
-    public EntryInspectedSession(string name, ExchangeStore store, PublicAddresses addresses, TimeProvider time)
+    public EntryInspectedSession(string name, ExchangeStore store, Http1Front front, PublicAddresses addresses, TimeProvider time)
     {
+        _front = front;
         Name = name;
         Store = store;
         _addresses = addresses;
@@ -50,27 +57,15 @@ internal sealed class EntryInspectedSession : IInspectedSession
     /// <inheritdoc/>
     public async Task<ReplayResult> ReplayAsync(ReplayRequest request, CancellationToken cancellationToken)
     {
-        if (_addresses.Http is not { } listener)
+        if (PublicUrls.Select(url => PublicUrl.Of(url, request.Authority)).FirstOrDefault(static url => url is not null) is not { } url)
         {
-            return new ReplayResult("tunnel", null, null, "A replay needs a public listener without TLS (Public:HttpListen).");
+            return new ReplayResult("tunnel", null, null, "The request is for a name that this session does not have.");
         }
 
         using var limit = new CancellationTokenSource(_limit, _time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, cancellationToken);
-        var address = listener.Address.Equals(IPAddress.Any) ? IPAddress.Loopback
-            : listener.Address.Equals(IPAddress.IPv6Any) ? IPAddress.IPv6Loopback
-            : listener.Address;
-        using var socket = new Socket(address.AddressFamily, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        try
-        {
-            await socket.ConnectAsync(new IPEndPoint(address, listener.Port), either.Token).ConfigureAwait(false);
-            await using var connection = new NetworkStream(socket, ownsSocket: false);
-            var url = new Uri(PublicUrls.Last(static url => url.StartsWith("http://", StringComparison.Ordinal)));
-            return await TunnelReplay.RunAsync(Store, connection, request, url, _time, either.Token).ConfigureAwait(false);
-        }
-        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
-        {
-            return new ReplayResult("tunnel", null, null, "This server's own public listener cannot be reached.");
-        }
+        var port = request.IsSecure ? _addresses.Https?.Port ?? HttpsPort : _addresses.Http?.Port ?? HttpPort;
+        await using var connection = new InnerConnection(_front, request.IsSecure, port);
+        return await TunnelReplay.RunAsync(Store, connection, request, url, _time, either.Token).ConfigureAwait(false);
     }
 }

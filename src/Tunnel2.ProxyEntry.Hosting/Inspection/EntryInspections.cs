@@ -1,10 +1,12 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Globalization;
-using System.Net;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Cluster;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 
@@ -22,13 +24,18 @@ internal sealed class EntryInspections : IDisposable
     private readonly Lock _gate = new();
     private readonly Dictionary<string, Inspected> _inspected = new(StringComparer.Ordinal);
     private readonly ISessionDirectory _directory;
+    private readonly Http1Front _front;
     private readonly PublicAddresses _addresses;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
+    private readonly string? _node;
 
     public EntryInspections(
-        ISessionDirectory directory, PublicAddresses addresses, TimeProvider time, ILogger<EntryInspections> logger)
+        ProxyEntrySettings settings, ISessionDirectory directory, Http1Front front, PublicAddresses addresses, TimeProvider time,
+        ILogger<EntryInspections> logger, IOtherNodes? others = null)
     {
+        _node = others is null ? null : settings.EntryId;
+        _front = front;
         _directory = directory;
         _addresses = addresses;
         _time = time;
@@ -62,7 +69,7 @@ internal sealed class EntryInspections : IDisposable
     /// <param name="minutes">For how long.</param>
     /// <param name="by">Who wants it.</param>
     /// <returns>Until when; null where there are too many.</returns>
-    public DateTimeOffset? TryStart(string name, int minutes, IPAddress? by)
+    public DateTimeOffset? TryStart(string name, int minutes, string? by)
     {
         var until = _time.GetUtcNow() + TimeSpan.FromMinutes(minutes);
         lock (_gate)
@@ -96,7 +103,7 @@ internal sealed class EntryInspections : IDisposable
     /// <param name="name">The session's name.</param>
     /// <param name="by">Who wants it.</param>
     /// <returns>Whether the session was inspected.</returns>
-    public bool Stop(string name, IPAddress? by)
+    public bool Stop(string name, string? by)
     {
         Inspected? one;
         lock (_gate)
@@ -133,7 +140,8 @@ internal sealed class EntryInspections : IDisposable
     [SuppressMessage("Reliability", "CA2000", Justification = "The dictionary owns it.")]
     private Inspected BeginUnsynchronized(string name)
     {
-        var session = new EntryInspectedSession(name, new ExchangeStore(InspectionLimits.Default, _time), _addresses, _time);
+        var store = new ExchangeStore(InspectionLimits.Default, _time) { Node = _node };
+        var session = new EntryInspectedSession(name, store, _front, _addresses, _time);
         var timer = _time.CreateTimer(_ => OnTime(name), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         var one = new Inspected(session, timer, _time.GetTimestamp());
         _inspected.Add(name, one);

@@ -1,4 +1,3 @@
-using System.Net;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.ProxyEntry.Diagnostics;
 
@@ -17,7 +16,7 @@ internal sealed class InspectionAudit : IInspectorAudit
     public static readonly TimeSpan Repeats = TimeSpan.FromMinutes(1);
 
     private readonly Lock _gate = new();
-    private readonly Dictionary<(string Session, string What, IPAddress? By), long> _shown = [];
+    private readonly Dictionary<(string Session, string What, string? By), long> _shown = [];
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
 
@@ -28,11 +27,11 @@ internal sealed class InspectionAudit : IInspectorAudit
     }
 
     /// <inheritdoc/>
-    public void ReplaySent(IInspectedSession session, long exchange, bool isChanged, IPAddress? by) =>
+    public void ReplaySent(IInspectedSession session, long exchange, bool isChanged, string? by) =>
         ProxyEntryLog.ReplaySent(_logger, by, exchange, session.Name, isChanged ? "changed" : "as it was");
 
     /// <inheritdoc/>
-    public void SecretsShown(IInspectedSession session, string what, IPAddress? by)
+    public void SecretsShown(IInspectedSession session, string what, string? by)
     {
         lock (_gate)
         {

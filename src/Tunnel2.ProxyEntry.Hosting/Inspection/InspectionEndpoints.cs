@@ -3,6 +3,7 @@ using System.Reflection;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.ClusterCalls;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Inspection;
@@ -20,6 +21,9 @@ internal sealed class InspectionEndpoints : IDisposable
     private static readonly string _version =
         (typeof(InspectionEndpoints).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0")
         .Split('+')[0];
+
+    /// <summary>Changes with every change of the page or the program.</summary>
+    public static string Build { get; } = InspectorApi.BuildOf(_version);
 
     private readonly EntryInspections _inspections;
     private readonly ISessionDirectory _directory;
@@ -97,7 +101,18 @@ internal sealed class InspectionEndpoints : IDisposable
 
     private InspectorResponse Switch(HttpContext http, string name)
     {
-        var by = http.Connection.RemoteIpAddress;
+        var by = NodeCaller.Describe(http);
+        if (http.Request.ContentLength > 0 || http.Request.Headers.TransferEncoding.Count > 0)
+        {
+            return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
+        }
+
+        var query = http.Request.QueryString.Value is [_, .. var rest] ? rest : "";
+        if (RequestRules.Refuse(query, HttpMethods.IsPut(http.Request.Method) ? ["minutes", "node"] : ["node"]) is { } unknown)
+        {
+            return unknown;
+        }
+
         if (HttpMethods.IsGet(http.Request.Method) || HttpMethods.IsHead(http.Request.Method))
         {
             return Answer(name, _inspections.UntilOf(name));
@@ -186,7 +201,7 @@ internal sealed class InspectionEndpoints : IDisposable
                 Query = request.QueryString.HasValue ? request.QueryString.Value![1..] : "",
                 ContentType = request.ContentType ?? "",
                 Body = body,
-                From = http.Connection.RemoteIpAddress,
+                From = NodeCaller.Describe(http),
             },
             http.RequestAborted).ConfigureAwait(false);
     }

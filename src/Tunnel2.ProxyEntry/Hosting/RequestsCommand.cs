@@ -37,11 +37,13 @@ internal static class RequestsCommand
             return;
         }
 
+        await MissingNodes.WriteAsync(output, list.Nodes).ConfigureAwait(false);
         TextTable.Write(
             output,
-            ["STARTED", "STATUS", "METHOD", "MS", "IN", "OUT", "TARGET", "ERROR"],
-            list.Requests.Select(static request => new[]
-            {
+            [.. list.Nodes is null ? [] : (string[])["NODE"], "STARTED", "STATUS", "METHOD", "MS", "IN", "OUT", "TARGET", "ERROR"],
+            list.Requests.Select(request => (string[])
+            [
+                .. list.Nodes is null ? [] : (string[])[request.Node ?? ""],
                 request.StartedAt.UtcDateTime.ToString("yyyy-MM-dd HH:mm:ss.fff'Z'", CultureInfo.InvariantCulture),
                 request.Status.ToString(CultureInfo.InvariantCulture),
                 request.Method,
@@ -50,6 +52,6 @@ internal static class RequestsCommand
                 request.BytesOut.ToString(CultureInfo.InvariantCulture),
                 request.TargetTruncated ? request.Target + "…" : request.Target,
                 request.Error ?? "",
-            }));
+            ]));
     }
 }

@@ -79,16 +79,21 @@ internal static class SessionsCommand
         while (after is not null);
         if (line.IsJson)
         {
-            page = new SessionPage { Sessions = sessions, Total = page.Total };
+            page = page with { Sessions = sessions, Next = null };
             await output.WriteLineAsync(JsonSerializer.Serialize(page, ApiJson.Answer<SessionPage>())).ConfigureAwait(false);
             return;
         }
 
+        await MissingNodes.WriteAsync(output, page.Nodes).ConfigureAwait(false);
         TextTable.Write(
             output,
-            ["NAME", "SESSION", "AGENT", "KIND", "STATE", "UPLINKS", "OPEN", "SINCE", "URL"],
-            sessions.Select(static session => new[]
-            {
+            [
+                .. page.Nodes is null ? [] : (string[])["NODE"],
+                "NAME", "SESSION", "AGENT", "KIND", "STATE", "UPLINKS", "OPEN", "SINCE", "URL",
+            ],
+            sessions.Select(session => (string[])
+            [
+                .. page.Nodes is null ? [] : (string[])[session.Node ?? ""],
                 session.Name,
                 session.SessionId,
                 session.Agent,
@@ -98,7 +103,7 @@ internal static class SessionsCommand
                 session.OpenStreams.ToString(CultureInfo.InvariantCulture),
                 session.Since.UtcDateTime.ToString("u", CultureInfo.InvariantCulture),
                 session.Urls is [var url, ..] ? url : "",
-            }));
+            ]));
     }
 
     private static void Append(StringBuilder query, string parameter, string? value)

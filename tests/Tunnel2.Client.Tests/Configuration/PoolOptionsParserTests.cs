@@ -66,8 +66,40 @@ public sealed class PoolOptionsParserTests
             ("--health-check", "asks in HTTP/1.1, which a service of h2c:// does not speak; write tcp"),
             Refused(new AgentOptionsInput()
                 .Give("<upstream>", "h2c://localhost:3000").Give("--name", "web").Give("--pool", "true").Give("--health-check", "/")));
+    }
+
+    [Theory]
+    [InlineData("tcp")]
+    [InlineData("udp")]
+    public void Agents_may_share_a_port_and_are_named_by_it(string kind)
+    {
+        var port = new AgentOptionsInput()
+            .Give("<upstream>", "22").Give("protocol", kind).Give("--pool", "true").Give("--remote-port", "20022");
+        Assert.Equal((true, $"{kind}-20022"), (Accepted(port).Pool, Accepted(port).Name));
+        Assert.Equal("ssh", Accepted(port.Give("--name", "ssh")).Name);
+        Assert.Equal(("--pool", "needs --remote-port: it is what the agents share"), Refused(_pool.Give("protocol", kind)));
+    }
+
+    [Fact]
+    public void Agents_of_TLS_share_a_name()
+    {
+        Assert.True(Accepted(_pool.Give("protocol", "tls")).Pool);
         Assert.Equal(
-            ("--pool", "belongs to 'http': only tunnels of HTTP can share a name"), Refused(_pool.Give("protocol", "tcp")));
+            ("--pool", "needs --name: it is what the agents share"),
+            Refused(new AgentOptionsInput().Give("<upstream>", "443").Give("protocol", "tls").Give("--pool", "true")));
+    }
+
+    [Fact]
+    public void A_check_fits_what_the_tunnel_carries()
+    {
+        var port = _pool.Give("--remote-port", "20022");
+        Assert.Equal("tcp", Accepted(port.Give("protocol", "tcp").Give("--health-check", "tcp")).Health.Target);
+        Assert.Equal(
+            ("--health-check", "asks by HTTP, which belongs to 'http'; write tcp"),
+            Refused(port.Give("protocol", "tcp").Give("--health-check", "/health")));
+        Assert.Equal(
+            ("--health-check", "is not for 'udp': a service that takes datagrams cannot be asked"),
+            Refused(port.Give("protocol", "udp").Give("--health-check", "tcp")));
     }
 
     private static AgentOptions Accepted(AgentOptionsInput input)

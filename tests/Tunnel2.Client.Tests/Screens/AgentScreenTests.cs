@@ -207,6 +207,20 @@ public sealed class AgentScreenTests
     }
 
     [Fact]
+    public async Task Several_servers_have_a_row_each_and_one_has_the_usual_one()
+    {
+        var (one, two) = (new ServerEndpoint("e1.example.com", 12001), new ServerEndpoint("e2.example.com", 12001));
+        await ReadyAsync();
+        await TellAsync(new ServersEvent(_time.GetUtcNow(), [new(one, true, null), new(two, true, null)]));
+        Assert.Contains("Servers    e1.example.com:12001\n           e2.example.com:12001\n", See().Text, StringComparison.Ordinal);
+        await TellAsync(new ServersEvent(_time.GetUtcNow(), [new(one, false, "It broke.\x1b[2J"), new(two, true, null)]));
+        Assert.Contains(
+            "Servers    e1.example.com:12001 not connected: It broke.", See(100).Text, StringComparison.Ordinal);
+        await TellAsync(new ConnectionEndedEvent(_time.GetUtcNow(), ConnectionEnd.Lost("All broke.", TimeSpan.FromSeconds(1))));
+        Assert.Contains("\nServer     ", See(100).Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task An_event_without_a_place_of_its_own_is_a_notice()
     {
         await ReadyAsync();

@@ -64,7 +64,7 @@ public sealed class KnownNodesTests
         Assert.Equal(2, Draw(known, "a").Distinct().Count());
         known.Failed(known.Choose(["e1", "e2", "e4", "e5"], [], [])!, isForGood: false);
         Assert.All(Draw(known, "a"), static node => Assert.Equal("e4", node));
-        _clock.Advance(TimeSpan.FromMinutes(1));
+        _clock.Advance(KnownNodes.Grudge);
         Assert.Equal(2, Draw(known, "a").Distinct().Count());
         Assert.Null(known.Choose(["e2", "e3", "e4", "e5"], [], []));
     }
@@ -75,6 +75,61 @@ public sealed class KnownNodesTests
         var known = Knows(("e2", "b"));
         known.Failed(known.Choose([], [], [])!, isForGood: true);
         Assert.Null(known.Choose([], [], []));
+        _clock.Advance(KnownNodes.Rest);
+        Assert.NotNull(known.Choose([], [], []));
+    }
+
+    [Fact]
+    public void A_zone_that_does_not_answer_keeps_nobody_from_another_one()
+    {
+        var known = Knows(("e2", "a"), ("e3", "b"), ("e4", "b"), ("e5", "b"), ("e6", "b"));
+        var tried = new List<string>();
+        for (var i = 0; i < 10; i++)
+        {
+            var node = known.Choose(["e1"], [], ["a"])!;
+            tried.Add(node.Node.Node);
+            known.Failed(node, isForGood: false);
+            _clock.Advance(TimeSpan.FromSeconds(40));
+        }
+
+        Assert.Equal(tried.Take(5), tried.Skip(5));
+        Assert.Equal("e2", tried[4]);
+    }
+
+    [Fact]
+    public void Another_id_makes_no_other_address_and_neither_does_another_spelling()
+    {
+        var known = new KnownNodes(_clock, new Random(1));
+        known.Learn(new NodeAnnouncement("e1", "a", [Node("e2", "b")]), _encrypted);
+        known.Failed(known.Choose([], [], [])!, isForGood: true);
+        known.Learn(new NodeAnnouncement("e1", "a", [new("other", "E2.example.com", 12001, "b"), Node("e2", "c")]), _encrypted);
+        Assert.Null(known.Choose([], [], []));
+        known.Learn(new NodeAnnouncement("e9", "a", [new("me", "E1.EXAMPLE.com", 12001, "b")]), _encrypted);
+        Assert.Null(known.Choose([], [_encrypted.Server], []));
+    }
+
+    [Fact]
+    public void However_many_have_failed_few_are_kept()
+    {
+        var known = new KnownNodes(_clock, new Random(1));
+        for (var i = 0; i < 1_000; i++)
+        {
+            known.Learn(new NodeAnnouncement("e1", "", [Node($"n{i}", "")]), _encrypted);
+            known.Failed(known.Choose([], [], [])!, isForGood: false);
+        }
+
+        Assert.Equal(KnownNodes.MostFailed, known.FailedCount);
+    }
+
+    [Fact]
+    public void A_node_that_is_not_used_has_a_reason()
+    {
+        var known = new KnownNodes(_clock, new Random(1));
+        var announcement = new NodeAnnouncement("e1", "a", [new("e2", "127.0.0.1", 22, "b"), Node("e3", "b")]);
+        var (server, why) = known.Learn(announcement, _encrypted)!.Value;
+        Assert.Equal((new ServerEndpoint("127.0.0.1", 22), 1), (server, known.Count));
+        Assert.Contains("address of this machine", why, StringComparison.Ordinal);
+        Assert.True(known.Choose([], [], [])!.Options.AvoidsThisMachine);
     }
 
     [Fact]

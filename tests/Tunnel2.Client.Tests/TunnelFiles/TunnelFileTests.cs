@@ -205,6 +205,16 @@ public sealed class TunnelFileTests
     }
 
     [Fact]
+    public void Tunnels_that_share_a_port_are_named_by_it_and_are_no_two_of_one_file()
+    {
+        const string file = "tunnels:\n  - upstream: 22\n    protocol: tcp\n    pool: true\n    remote-port: 20005\n";
+        Assert.Equal("tcp-20005", Assert.Single(Accepted(file)).Name);
+        Assert.Equal(
+            "tunnels.yml:6: name: 'tcp-20005' is the name of the tunnel of line 2 already",
+            Assert.Single(Mistakes(file + file[(file.IndexOf('\n') + 1)..])));
+    }
+
+    [Fact]
     public void Every_mistake_is_told_with_its_line()
     {
         Assert.Equal(

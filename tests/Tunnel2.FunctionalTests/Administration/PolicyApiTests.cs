@@ -157,6 +157,65 @@ public sealed class PolicyApiTests : IDisposable
     }
 
     [Fact]
+    public async Task A_policy_of_a_domain_holds_for_the_wildcard_that_serves_it_and_for_no_other_domain_of_the_wildcard()
+    {
+        await using var backend = RawTcpServer.Start(Mirror.ServeAsync);
+        await using var entry = await StartAsync(
+            $"Agents:web:TokenHash={EntryTokens.HashSetting("t")}", "Agents:web:Names=*.example.org");
+        using var api = new AdminApi(entry);
+
+        // Before its session too: the list of the agent has it.
+        Assert.Equal(200, (await api.SendAsync("PUT", "policies/names/early.example.org", DenyA)).Status);
+        await using var agent = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(entry.Uplink.Port, backend.Port, "*.example.org") with
+            {
+                Token = "t",
+                Access = new AccessRules
+                {
+                    Policy = """[{"path":"/slow","rate-limit":{"rate":"1/hour","burst":2,"per":"tunnel"}}]"""u8.ToArray(),
+                },
+            });
+        Assert.Equal((403, 200), (await StatusAsync(entry, "/a", "early.example.org"), await StatusAsync(entry, "/a", "b.example.org")));
+        Assert.Equal(200, await StatusAsync(entry, "/slow", "b.example.org"));
+
+        var (status, json, _) = await api.SendAsync("PUT", "policies/names/B.example.org", DenyA);
+        Assert.Equal((200, 1), (status, Info(json!.Value).GetProperty("sessions").GetInt32()));
+        Assert.Equal((403, 200), (await StatusAsync(entry, "/a", "b.Example.org.:80"), await StatusAsync(entry, "/b", "b.example.org")));
+        Assert.Equal(200, await StatusAsync(entry, "/a", "c.example.org"));
+
+        // What the tunnel limits is limited once for all of its domains, and a change of one fills no bucket.
+        Assert.Equal(200, await StatusAsync(entry, "/slow", "c.example.org"));
+        Assert.Equal(429, await StatusAsync(entry, "/slow", "b.example.org"));
+        Assert.Equal(204, (await api.SendAsync("DELETE", "policies/names/b.example.org")).Status);
+        Assert.Equal((200, 429), (await StatusAsync(entry, "/a", "b.example.org"), await StatusAsync(entry, "/slow", "b.example.org")));
+        Assert.Equal(403, await StatusAsync(entry, "/a", "early.example.org"));
+        await api.RefusedAsync(404, "no-name", "PUT", "policies/names/a.b.example.net", DenyA);
+        Assert.Equal(0, agent.Events.EndCount.Value);
+    }
+
+    [Fact]
+    public async Task A_wildcard_of_TLS_covers_no_domain_that_has_a_policy()
+    {
+        await using var entry = await StartAsync(
+            $"Agents:web:TokenHash={EntryTokens.HashSetting("t")}", "Agents:web:Names=*.example.org", "Tls:Listen=127.0.0.1:0");
+        using var api = new AdminApi(entry);
+        var options = AgentFixture.Options(entry.Uplink.Port, 9, "*.example.org") with { Token = "t", Kind = SessionKind.Tls };
+        options = options with { Upstream = options.Upstream with { IsRaw = true } };
+        await using (var agent = await AgentFixture.StartReadyAsync(options))
+        {
+            var problem = await api.RefusedAsync(409, "not-http", "PUT", "policies/names/a.example.org", DenyA);
+            Assert.Contains("*.example.org is a tunnel of TLS", Text(problem, "detail"), StringComparison.Ordinal);
+            Assert.Equal(0, agent.Events.EndCount.Value);
+        }
+
+        await entry.WaitForSessionsAsync(0);
+        Assert.Equal(200, (await api.SendAsync("PUT", "policies/names/a.example.org", DenyA)).Status);
+        await using var refused = AgentFixture.Start(options);
+        await refused.Events.EndCount.WaitForAsync(1);
+        Assert.Contains("a policy for a.example.org", refused.Events.Ends[0].Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task No_tunnel_of_TCP_ends_by_a_policy()
     {
         await using var entry = await StartAsync(TcpTunnel.Ports(1));
@@ -182,6 +241,8 @@ public sealed class PolicyApiTests : IDisposable
     [InlineData("names/web", "", 400, "policy", "is not JSON")]
     [InlineData("names/web", "[]", 400, "policy", "at least one")]
     [InlineData("names/web", "{", 400, "policy", "is not JSON")]
+    [InlineData("names/web", """[{"path":"/\ud800","deny":true}]""", 400, "policy", "not UTF-8")]
+    [InlineData("names/web", """[{"\ud800":true}]""", 400, "policy", "not UTF-8")]
     [InlineData("names/web", """[{"country":"DE","deny":true}]""", 400, "policy", "CountryHeader")]
     [InlineData("names/web", """[{"deny":true},{"path":"/a","deny":true}]""", 400, "policy", "row 2 (line 1): no request reaches it")]
     public async Task Bad_input_is_refused_with_its_reason_and_changes_nothing(

@@ -6,6 +6,7 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.TestUtilities;
 
@@ -149,6 +150,83 @@ public sealed class TokenTests : IDisposable
         Assert.Equal(RejectCode.Unauthorized, (await AskAsync(entry, "gone", gone)).Code);
         await other.SyncAsync();
         Assert.Equal(["kept"], (await api.GetAsync("tokens")).GetProperty("tokens").EnumerateArray().Select(one => Text(one, "name")));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_file_with_the_same_token_and_other_rights_counts_at_once(bool isReplaced)
+    {
+        await using var entry = await StartAsync();
+        using var api = new AdminApi(entry);
+        var token = await api.CreateTokenAsync("""{"name":"ci","agent":"build","names":["web","other"],"tier":"pro"}""");
+        await using var agent = await ConnectAsync(entry, "web", token);
+        await using var other = await ConnectAsync(entry, "other", token);
+
+        // The looks after the token was made are over, so only what changes now is seen.
+        _time.Advance(ReloadLoop.Period);
+        _time.Advance(ReloadLoop.Period);
+        _time.Advance(ReloadLoop.Period);
+        Write(static text => text.Replace("\"pro\"", "\"free\"", StringComparison.Ordinal));
+        await entry.UntilAsync(() => Session("web").RateLimit?.Tier.Name == "free", "the tier has changed");
+        Assert.Equal("free", Text(await api.GetAsync("sessions/web"), "tier"));
+
+        Write(static text => text.Replace("\"other\"", "\"others\"", StringComparison.Ordinal));
+        Assert.Equal(SessionEndReason.Revoked, (await other.ReadUntilAsync(FrameType.GoAway)).GoAway.Reason);
+        await agent.SyncAsync();
+
+        Write(text => text.Replace("\"created\"", $"\"expires\":\"{_time.GetUtcNow():O}\",\"created\"", StringComparison.Ordinal));
+        var goAway = (await agent.ReadUntilAsync(FrameType.GoAway)).GoAway;
+        Assert.Equal("The agent's token has expired.", goAway.Text);
+
+        EntrySession Session(string name) => entry.Directory.Snapshot().Single(session => session.Name == name);
+
+        void Write(Func<string, string> change)
+        {
+            var path = Path.Combine(TokenFolder, "ci.json");
+            var before = File.ReadAllText(path);
+            var after = change(before);
+            Assert.NotEqual(before, after);
+            if (isReplaced)
+            {
+                File.WriteAllText(path + ".new", after);
+                File.Move(path + ".new", path, overwrite: true);
+            }
+            else
+            {
+                File.WriteAllText(path, after);
+            }
+
+            _time.Advance(ReloadLoop.Period);
+        }
+    }
+
+    [Fact]
+    public async Task A_file_that_is_half_written_ends_no_session_and_one_that_stays_broken_does()
+    {
+        await using var entry = await StartAsync();
+        using var api = new AdminApi(entry);
+        var token = await api.CreateTokenAsync("""{"name":"ci","names":["web"]}""");
+        await using var agent = await ConnectAsync(entry, "web", token);
+        var path = Path.Combine(TokenFolder, "ci.json");
+        var whole = await File.ReadAllTextAsync(path);
+        await File.WriteAllTextAsync(path, whole[..(whole.Length / 2)]);
+        _time.Advance(ReloadLoop.Period);
+        await entry.Log.WaitForAsync(2232);
+        await agent.SyncAsync();
+        await File.WriteAllTextAsync(path, whole);
+        _time.Advance(ReloadLoop.Period);
+        _time.Advance(ReloadLoop.Period);
+        await agent.SyncAsync();
+        await File.WriteAllTextAsync(path, "{");
+        await WaitSignal.UntilAsync(
+            () =>
+            {
+                _time.Advance(ReloadLoop.Period);
+                return entry.Directory.Count == 0;
+            },
+            "the session has ended");
+        Assert.Equal(SessionEndReason.Revoked, (await agent.ReadUntilAsync(FrameType.GoAway)).GoAway.Reason);
     }
 
     [Fact]

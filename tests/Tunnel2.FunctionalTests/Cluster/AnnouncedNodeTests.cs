@@ -1,6 +1,5 @@
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.FunctionalTests.Harness;
-using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.TestUtilities;
 
@@ -71,7 +70,7 @@ public sealed class AnnouncedNodeTests(PostgresServer server) : IClassFixture<Po
     {
         await using var cluster = await RealCluster.StartAnnouncedAsync(
             server, ["a", "b"], "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"));
-        await AnnouncedAsync(cluster);
+        await cluster.WaitForAnnouncedAsync(cluster.Nodes.Count - 1);
         var older = await cluster.StartAgentAsync(cluster.Options(0, 0) with { Token = "secret" });
         await older.Events.WaitForServersAsync(2);
         var newer = await cluster.StartAgentAsync(cluster.Options(1, 0) with { Token = "secret" });
@@ -86,18 +85,7 @@ public sealed class AnnouncedNodeTests(PostgresServer server) : IClassFixture<Po
     private async Task<RealCluster> StartAsync(params string[] zones)
     {
         var cluster = await RealCluster.StartAnnouncedAsync(server, zones);
-        await AnnouncedAsync(cluster);
+        await cluster.WaitForAnnouncedAsync(cluster.Nodes.Count - 1);
         return cluster;
-    }
-
-    /// <summary>Each node knows all others.</summary>
-    private static async Task AnnouncedAsync(RealCluster cluster)
-    {
-        foreach (var node in cluster.Nodes)
-        {
-            var others = node.Part<IOtherNodes>();
-            await WaitSignal.UntilAsync(
-                () => others.Announcement?.Others.Count == cluster.Nodes.Count - 1, "the node knows the others", _long);
-        }
     }
 }

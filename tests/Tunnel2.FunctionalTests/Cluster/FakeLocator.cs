@@ -29,6 +29,8 @@ internal sealed class FakeLocator : ISessionLocator
 
     public bool TryLocate(ReadOnlySpan<char> name, out NodePlaces places) => _known.TryGetValue(name.ToString(), out places!);
 
+    public bool IsUnknown(ReadOnlySpan<char> name) => false;
+
     public ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken)
     {
         Asked.Increment();

@@ -2,7 +2,9 @@ using System.Net;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Pools;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.TestUtilities;
 
@@ -13,6 +15,7 @@ internal sealed class RealCluster : IAsyncDisposable
 {
     private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("tunnel2-nodes-");
     private readonly List<EntryFixture> _nodes = [];
+    private readonly List<string[]> _settings = [];
 
     private RealCluster()
     {
@@ -33,18 +36,26 @@ internal sealed class RealCluster : IAsyncDisposable
     /// <summary>The state folder of a node, which no other one has.</summary>
     public string StateOf(int node) => Path.Combine(_folder.FullName, $"state{node}");
 
-    /// <summary>Starts nodes, and as many services.</summary>
+    /// <summary>Starts nodes, and as many services. In settings <c>{node}</c> is the number of the node, from 1.</summary>
     public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings) =>
-        StartAsync(server, nodes, null, settings);
+        StartAsync(server, nodes, null, _ => settings);
 
     /// <summary>Starts nodes that are announced to agents.</summary>
     /// <param name="server">The database.</param>
     /// <param name="zones">The zone of each node.</param>
     /// <param name="settings">Further settings of each.</param>
     public static Task<RealCluster> StartAnnouncedAsync(PostgresServer server, string[] zones, params string[] settings) =>
+        StartAsync(server, zones.Length, zones, _ => settings);
+
+    /// <summary>Starts nodes that are announced to agents, each with settings of its own; a later one counts.</summary>
+    /// <param name="server">The database.</param>
+    /// <param name="zones">The zone of each node.</param>
+    /// <param name="settings">Further settings of a node, whose uplinks are to listen at a free port of this machine.</param>
+    public static Task<RealCluster> StartAnnouncedAsync(PostgresServer server, string[] zones, Func<int, string[]> settings) =>
         StartAsync(server, zones.Length, zones, settings);
 
-    private static async Task<RealCluster> StartAsync(PostgresServer server, int nodes, string[]? zones, string[] settings)
+    private static async Task<RealCluster> StartAsync(
+        PostgresServer server, int nodes, string[]? zones, Func<int, string[]> settings)
     {
         var database = await server.CreateDatabaseAsync(TestContext.Current.CancellationToken);
         var cluster = new RealCluster { Database = database };
@@ -56,9 +67,7 @@ internal sealed class RealCluster : IAsyncDisposable
             var uplink = $"127.0.0.1:{FreePort.Next()}";
             string[] announced =
                 zones is null ? [] : [$"Uplink:Listen={uplink}", $"Cluster:Uplink={uplink}", $"Cluster:Zone={zones[i - 1]}"];
-            cluster._nodes.Add(await EntryFixture.StartNodeAsync(
-                null,
-                null,
+            cluster._settings.Add(
                 [
                     $"EntryId=e{i}",
                     $"Cluster:Database={database}",
@@ -68,12 +77,35 @@ internal sealed class RealCluster : IAsyncDisposable
                     "Pool:SlowStart=off",
                     .. announced,
                     $"StateFolder={cluster.StateOf(i - 1)}",
-                    .. settings,
-                ]));
+                    .. settings(i - 1).Select(setting => setting.Replace("{node}", $"{i}", StringComparison.Ordinal)),
+                ]);
+            cluster._nodes.Add(await EntryFixture.StartNodeAsync(null, null, cluster._settings[^1]));
             cluster.Services.Add(new NamedService(((char)('a' + i - 1)).ToString()));
         }
 
         return cluster;
+    }
+
+    /// <summary>Starts a node again that was stopped: at the same address for agents, if it has one of its own.</summary>
+    public async Task RestartAsync(int node)
+    {
+        await _nodes[node].DisposeAsync();
+        _nodes[node] = await EntryFixture.StartNodeAsync(null, null, _settings[node]);
+    }
+
+    /// <summary>Takes a node out of service, or back into it, as <c>cluster drain</c> does.</summary>
+    public async Task DrainAsync(int node, bool isDrained) => Assert.True(
+        await _nodes[node].Part<IClusterStore>().SetDrainedAsync($"e{node + 1}", isDrained, CancellationToken.None));
+
+    /// <summary>Waits until each node in service knows so many others that it can announce.</summary>
+    public async Task WaitForAnnouncedAsync(int others, params int[] nodes)
+    {
+        foreach (var node in nodes.Length == 0 ? [.. Enumerable.Range(0, _nodes.Count)] : nodes)
+        {
+            var known = _nodes[node].Part<IOtherNodes>();
+            await WaitSignal.UntilAsync(
+                () => (known.Announcement?.Others.Count ?? 0) == others, $"e{node + 1} announces {others} nodes", TimeSpan.FromSeconds(60));
+        }
     }
 
     /// <summary>What to tell an agent of a service that has sessions with some nodes.</summary>

@@ -66,6 +66,24 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
             cluster.Database, "select count(*) from tunnel2_shared where kind like 'acme-answers' or kind like '%-leases'", Ending));
     }
 
+    [Theory]
+    [InlineData("http-01")]
+    [InlineData("tls-alpn-01")]
+    public async Task The_authority_comes_to_a_node_that_did_not_begin_the_order(string challenge)
+    {
+        await SkipWithoutPebbleAsync();
+        await using var cluster = await StartAsync(2, "Acme:Challenge=" + challenge);
+        await using var pebble = await StartPebbleAsync(cluster.Nodes[1]);
+        await cluster.StartAgentAsync(cluster.Options(0, 0));
+
+        // Only the first node is asked for the name, so it orders; the authority knows the ports of the second alone.
+        await FingerprintAsync(cluster.Nodes[0]);
+        Assert.Single((await SameAsync(cluster)).Distinct());
+        Assert.Equal((1, 0), (Count(cluster.Nodes[0], Obtained), Count(cluster.Nodes[1], Obtained)));
+        Assert.Equal((0, 1), (Count(cluster.Nodes[0], OfOther), Count(cluster.Nodes[1], OfOther)));
+        Assert.Equal(1, pebble.Orders);
+    }
+
     [Fact]
     public async Task A_renewal_that_is_asked_for_at_all_nodes_at_once_is_made_once_and_serves_at_all()
     {
@@ -80,7 +98,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
         var answers = await Task.WhenAll(cluster.Nodes.Select(async node =>
         {
             using var api = new AdminApi(node);
-            return (await api.SendAsync("POST", $"certificates/{Name}/renewal")).Status;
+            return (await api.SendAsync("PUT", $"certificates/{Name}/renewal")).Status;
         }));
         Assert.All(answers, static status => Assert.Equal(202, status));
         foreach (var node in cluster.Nodes)
@@ -92,7 +110,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
         for (var i = 0; i < cluster.Nodes.Count; i++)
         {
             var (certificates, seen) = (cluster.Nodes[i].Part<AutomaticCertificates>(), looks[i]);
-            await cluster.Nodes[i].UntilAsync(() => certificates.Looks >= seen + 3, "each node looks again", _long);
+            await WaitSignal.UntilAsync(() => certificates.Looks >= seen + 3, "each node looks again", _long);
         }
 
         var second = await Task.WhenAll(cluster.Nodes.Select(static node => FingerprintAsync(node)));

@@ -1,7 +1,9 @@
 using System.Net;
+using System.Net.Sockets;
 using Microsoft.Extensions.Configuration;
 using Tunnel2.FunctionalTests.Https;
 using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Domains;
@@ -103,6 +105,42 @@ public sealed class DomainProofTests : IDisposable
         await Task.WhenAll(looks.Append(other).Select(static look => look.ContinueWith(static _ => { }, TaskScheduler.Default)));
         Assert.NotEqual(
             "Too many domains are being checked.", (await proofs.CheckAsync("web", "*.example.org", CancellationToken.None))!.Text);
+    }
+
+    [Theory]
+    [InlineData(Domain, 1)]
+    [InlineData("*.example.org", 0)]
+    public async Task Name_servers_and_a_page_that_stall_leave_the_agent_its_answer(string domain, int pages)
+    {
+        Assert.InRange(DomainProofs.Limit, TimeSpan.Zero, ProtocolLimits.HandshakeTimeout - TimeSpan.FromSeconds(1));
+        using var names = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
+        names.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        await using var owner = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        var proofs = Create(((IPEndPoint)names.LocalEndPoint!).Port, owner.Port, out var http);
+        using var _ = http;
+        var check = proofs.CheckAsync("web", domain, CancellationToken.None);
+        await names.ReceiveAsync(new byte[4096]);
+        _time.Advance(DomainProofs.LimitBeforePage);
+        await owner.ConnectionsAccepted.WaitForAsync(pages);
+        _time.Advance(DomainProofs.Limit - DomainProofs.LimitBeforePage);
+        Assert.Equal(RejectCode.Overloaded, (await check.WaitAsync(TimeSpan.FromSeconds(20)))!.Code);
+        Assert.Equal(pages, owner.ConnectionsAccepted.Value);
+    }
+
+    [Fact]
+    public async Task A_page_that_stalls_where_there_is_no_record_is_a_refusal_that_says_what_is_needed()
+    {
+        await File.WriteAllTextAsync(_folder["records"], "");
+        await using var names = NameServer.Start(_folder["records"]);
+        await using var owner = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        var proofs = Create(names.Port, owner.Port, out var http);
+        using var _ = http;
+        var check = proofs.CheckAsync("web", Domain, CancellationToken.None);
+        await owner.ConnectionsAccepted.WaitForAsync(1);
+        _time.Advance(DomainProofs.Limit);
+        var refusal = (await check.WaitAsync(TimeSpan.FromSeconds(20)))!;
+        Assert.Equal(RejectCode.NameNotAllowed, refusal.Code);
+        Assert.Contains(proofs.TextOf("web", Domain), refusal.Text, StringComparison.Ordinal);
     }
 
     public void Dispose() => _folder.Dispose();

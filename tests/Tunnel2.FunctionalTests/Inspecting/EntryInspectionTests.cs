@@ -5,6 +5,7 @@ using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.FunctionalTests.Tcp;
 using Tunnel2.Inspection.Serving;
+using Tunnel2.ProxyEntry.Api;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Inspecting;
@@ -56,6 +57,108 @@ public sealed class EntryInspectionTests
         Assert.EndsWith("\r\n\r\nbody", answer, StringComparison.Ordinal);
         Assert.Equal(1, again.GetProperty("replayOf").GetInt32());
     });
+
+    [Theory]
+    [InlineData("PUT", "/inspection?minutes=5&seconds=3", null, "parameter")]
+    [InlineData("PUT", "/inspection?minutes=5&minutes=6", null, "parameter")]
+    [InlineData("PUT", "/inspection?minutes=x", null, "minutes")]
+    [InlineData("PUT", "/inspection", """{"minutes":5}""", "body")]
+    [InlineData("GET", "/inspection?minutes=5", null, "parameter")]
+    [InlineData("DELETE", "/inspection?now=1", null, "parameter")]
+    [InlineData("GET", "/exchanges?limits=5", null, "parameter")]
+    [InlineData("GET", "/exchanges?limit=5&limit=6", null, "parameter")]
+    [InlineData("GET", "/exchanges?limit=all", null, "parameter")]
+    [InlineData("GET", "/exchanges?limit=501", null, "parameter")]
+    [InlineData("GET", "/exchanges?since=-1", null, "parameter")]
+    [InlineData("GET", "/exchanges?kind=grpc", null, "parameter")]
+    [InlineData("GET", "/exchanges?status=6xx", null, "parameter")]
+    [InlineData("GET", "/exchanges?Reveal=1", null, "parameter")]
+    [InlineData("GET", "/exchanges?reveal=yes", null, "parameter")]
+    [InlineData("GET", "/exchanges.har?ids=1", null, "parameter")]
+    [InlineData("DELETE", "/exchanges?id=1", null, "parameter")]
+    [InlineData("DELETE", "/exchanges", """{"id":1}""", "body")]
+    [InlineData("GET", "/exchanges/1?limit=1", null, "parameter")]
+    [InlineData("POST", "/exchanges/1/replay?method=PUT", null, "parameter")]
+    [InlineData("POST", "/exchanges/1/replay", """{"method":"PUT","url":"/b"}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"method":"PUT","method":"PATCH"}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"fields":[{"name":"a","value":"b","keep":0}]}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"fields":[{"keep":0,"then":1}]}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"body":"\ud800"}""", "malformed")]
+    [InlineData("POST", "/exchanges/1/replay", """{"\ud800":1}""", "malformed")]
+    public Task What_is_not_known_is_refused_and_changes_nothing(string method, string path, string? body, string code) =>
+        TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
+        {
+            using var admin = Admin(tunnel);
+            await admin.PutAsync(Session + "/inspection", null);
+            await tunnel.ExchangeAsync("/a");
+            using var request = new HttpRequestMessage(new HttpMethod(method), Session + path);
+            request.Content = body is null ? null : new StringContent(body, new MediaTypeHeaderValue("application/json"));
+            using var response = await admin.SendAsync(request);
+            Assert.Equal(HttpStatusCode.BadRequest, response.StatusCode);
+            using var json = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
+            Assert.Equal(code, json.RootElement.GetProperty("error").GetString());
+            var (_, list) = await GetAsync(admin, Session + "/exchanges?limit=500&status=2xx&kind=http&reveal=0&q=&method=get");
+            Assert.Single(list.GetProperty("exchanges").EnumerateArray());
+        });
+
+    [Fact]
+    public void What_the_document_of_the_API_lists_is_what_is_known()
+    {
+        foreach (var operation in InspectorRoutes.All.Where(static one => one.Path.Contains("/exchanges", StringComparison.Ordinal)))
+        {
+            var parts = operation.Path.Split('/', StringSplitOptions.RemoveEmptyEntries);
+            var query = string.Join('&', operation.Query.Select(static parameter => parameter.Name + "="));
+            Assert.Null(RequestRules.Refuse(Request(query), parts));
+            Assert.Equal(400, RequestRules.Refuse(Request(query + "&more="), parts)!.Status);
+
+            InspectorRequest Request(string asked) => new() { Method = operation.Method, Path = operation.Path, Query = asked };
+        }
+    }
+
+    [Fact]
+    public async Task A_replay_goes_to_the_name_of_its_request_with_its_scheme_whomever_the_server_sends_to_HTTPS()
+    {
+        using var certificate = TestCertificate.Create();
+        await TunnelFixture.RunAsync(
+            Mirror.ServeAsync,
+            async tunnel =>
+            {
+                using var admin = Admin(tunnel);
+                const string Name = "/api/v1/sessions/*.example.org";
+                Assert.Equal(HttpStatusCode.OK, (await admin.PutAsync(Name + "/inspection", null)).StatusCode);
+                using var secure = new HttpClient(new SocketsHttpHandler
+                {
+                    UseProxy = false,
+                    SslOptions = { RemoteCertificateValidationCallback = static (_, shown, _, _) => shown is not null },
+                });
+                using var request = new HttpRequestMessage(HttpMethod.Get, $"https://127.0.0.1:{tunnel.Entry.Https.Port}/a");
+                request.Headers.Host = "b.example.org";
+                using var first = await secure.SendAsync(request);
+                var seen = await first.Content.ReadAsStringAsync();
+                Assert.Contains("\r\nX-Forwarded-Proto: https\r\n", seen, StringComparison.OrdinalIgnoreCase);
+                using var response = await admin.PostAsync(Name + "/exchanges/1/replay", null);
+                using var json = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
+                Assert.Equal(HttpStatusCode.OK, response.StatusCode);
+                var again = json.RootElement.GetProperty("exchange");
+                Assert.Equal((200, 1), (again.GetProperty("status").GetInt32(), again.GetProperty("replayOf").GetInt32()));
+                Assert.Equal(seen, again.GetProperty("response").GetProperty("body").GetProperty("text").GetString());
+
+                // What is copied and exported has the name too.
+                var (curl, _) = await GetAsync(admin, Name + "/exchanges/1/copy/curl");
+                Assert.Contains($"https://b.example.org:{tunnel.Entry.Https.Port}/a", curl, StringComparison.Ordinal);
+                var (har, _) = await GetAsync(admin, Name + "/exchanges.har");
+                Assert.Contains($"\"https://b.example.org:{tunnel.Entry.Https.Port}/a\"", har, StringComparison.Ordinal);
+            },
+            new TunnelSetup
+            {
+                Settings =
+                [
+                    "Agents:web:TokenHash=" + EntryTokens.HashSetting("t"), "Agents:web:Names=*.example.org",
+                    "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}", "Https:Redirect=on",
+                ],
+                Agent = static options => options with { Name = "*.example.org", Token = "t" },
+            });
+    }
 
     [Theory]
     [InlineData(false)]

@@ -143,6 +143,28 @@ public sealed class ReplayTests
         });
 
     [Fact]
+    public Task A_replay_of_a_wildcard_goes_to_the_name_that_was_called_with_its_scheme() => InspectedTunnel.RunAsync(
+        Mirror.ServeAsync,
+        async inspected =>
+        {
+            await inspected.Tunnel.ExchangeAsync("/a");
+            await inspected.EndedAsync(1);
+            using var refused = new RefusedPort();
+            inspected.Inspection.SetPublicUrls(
+                [$"https://*.localhost:{refused.Port}", $"http://*.localhost:{inspected.Tunnel.Entry.Http.Port}"]);
+            var (status, json) = await inspected.PostAsync("/1/replay");
+            Assert.Equal((200, "tunnel", 1), (
+                status, json.GetProperty("via").GetString(), json.GetProperty("exchange").GetProperty("replayOf").GetInt32()));
+            var copied = (await inspected.GetAsync("/1/copy/curl")).GetProperty("text").GetString();
+            Assert.Contains($"https://web.localhost:{refused.Port}/a", copied, StringComparison.Ordinal);
+
+            // A name that the wildcard does not cover is not called.
+            inspected.Inspection.SetPublicUrls([$"http://*.example.org:{inspected.Tunnel.Entry.Http.Port}"]);
+            (_, json) = await inspected.PostAsync("/1/replay");
+            Assert.Equal("service", json.GetProperty("via").GetString());
+        });
+
+    [Fact]
     public Task A_replay_that_is_no_json_or_of_nothing_is_refused() => InspectedTunnel.RunAsync(Mirror.ServeAsync, async inspected =>
     {
         await inspected.Tunnel.ExchangeAsync("/a");

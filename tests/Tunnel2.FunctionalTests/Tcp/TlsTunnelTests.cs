@@ -299,7 +299,7 @@ public sealed class TlsTunnelTests
     private static byte[] Alert(byte description) => [21, 3, 3, 0, 2, 2, description];
 
     /// <summary>A ClientHello of TLS 1.2 by hand, with GREASE, and with a server name unless it is empty.</summary>
-    private static byte[] Hello(string name)
+    internal static byte[] Hello(string name)
     {
         byte[] host = System.Text.Encoding.ASCII.GetBytes(name);
         byte[] serverName = name.Length == 0 ? [] : [0, 0, .. Long([.. Long([0, .. Long(host)])])];

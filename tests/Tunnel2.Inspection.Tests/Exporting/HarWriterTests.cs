@@ -123,7 +123,7 @@ public sealed class HarWriterTests
             output,
             store.Latest().Reverse(),
             isMasked ? MaskingRules.BuiltIn : null,
-            "http://web.localhost:12000",
+            static _ => "http://web.localhost:12000",
             "1",
             TestContext.Current.CancellationToken);
         return Encoding.Latin1.GetString(output.ToArray());

@@ -24,6 +24,7 @@ public sealed partial class ClusterMetricsTests
         };
         listener.Start();
         metrics.Observe(static () => 0, static () => true, static () => 0);
+        metrics.ObserveShares(static () => 0);
         var text = File.ReadAllText(Path.Combine(RepositoryFolder.Path, "docs", "cluster.md"));
         Assert.Equal(names, Row().Matches(text).Select(static match => match.Groups[1].Value).Order(StringComparer.Ordinal));
     }

@@ -67,6 +67,21 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
+    public async Task A_wildcard_may_serve_an_unknown_domain_until_it_is_heard_of()
+    {
+        Assert.False(_locator.IsUnknown("app.example.org"));
+        Assert.Null(await _locator.LocateAsync("app.example.org", CancellationToken.None));
+        _clock.Advance(LocationCache.UnheardFor - TimeSpan.FromTicks(1));
+        Assert.True(_locator.IsUnknown("app.example.org"));
+        _locator.Hear(new NameNotice(StoredState.Online, "app.example.org", "there", 9, "there:7000", []));
+        Assert.False(_locator.IsUnknown("app.example.org"));
+
+        Assert.Null(await _locator.LocateAsync("b.example.org", CancellationToken.None));
+        _clock.Advance(LocationCache.UnheardFor);
+        Assert.False(_locator.IsUnknown("b.example.org"));
+    }
+
+    [Fact]
     public async Task A_name_that_registers_at_this_node_is_here_and_not_unknown()
     {
         var mine = _tables.Put(_state.Ready!, Claim("mine"), false).Epoch;
@@ -231,6 +246,53 @@ public sealed class SessionLocatorTests : IMeterFactory
         Assert.True(_locator.TryLocate("web", out places));
         Assert.Equal(2, places.All.Count);
         Assert.Equal(2, _store.Calls);
+    }
+
+    [Fact]
+    public async Task Many_questions_leave_connections_for_the_lease()
+    {
+        var held = new TaskCompletionSource();
+        _store.Hold = held.Task;
+        var asked = Enumerable.Range(0, 50).Select(i => _locator.LocateAsync($"n{i}", CancellationToken.None).AsTask()).ToArray();
+        Assert.Equal(SessionLocator.MostAsked, _store.Calls);
+        _clock.Advance(TimeSpan.FromSeconds(2));
+        await Task.WhenAll(asked[SessionLocator.MostAsked..]);
+        Assert.Equal(SessionLocator.MostAsked, _store.Calls);
+        held.SetResult();
+        await Task.WhenAll(asked);
+    }
+
+    [Fact]
+    public async Task No_place_stays_forgotten_where_more_were_forgotten_than_are_remembered()
+    {
+        const int Names = 1200;
+        var third = _tables.Acquire(new NodeFacts("third", Guid.NewGuid(), "third:1", "1"), TimeSpan.FromDays(1), true, 0)!;
+        var epochs = new long[Names];
+        for (var i = 0; i < Names; i++)
+        {
+            epochs[i] = Share($"n{i}", 1);
+            Share($"n{i}", 2, third);
+            await _locator.LocateAsync($"n{i}", CancellationToken.None);
+            _clock.Advance(TimeSpan.FromMilliseconds(10));
+        }
+
+        for (var i = 0; i < Names; i++)
+        {
+            _locator.Forget($"n{i}", epochs[i]);
+        }
+
+        _clock.Advance(LocationCache.UnknownFor * 2);
+        for (var i = 0; i < Names; i++)
+        {
+            if (_locator.TryLocate($"n{i}", out _))
+            {
+                // Asks without waiting.
+            }
+
+            var places = await _locator.LocateAsync($"n{i}", CancellationToken.None);
+            Assert.Equal(2, places!.All.Count);
+            _clock.Advance(TimeSpan.FromMilliseconds(10));
+        }
     }
 
     [Fact]

@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Cluster.Stores;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Cluster.Tests.Model;
 
@@ -10,6 +11,15 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
 
     /// <summary>Whether calls that fail have an effect: the answer was lost, not the question.</summary>
     public bool LosesAnswers { get; set; }
+
+    /// <summary>How many calls still work before those that <see cref="Trouble"/> fails.</summary>
+    public int WorksFor { get; set; }
+
+    /// <summary>Ends a claim, before it has an effect.</summary>
+    public Task? HoldClaims { get; set; }
+
+    /// <summary>Claims that were begun.</summary>
+    public AsyncCounter Claims { get; } = new("claims");
 
     /// <summary>Calls so far, with those that failed.</summary>
     public int Calls { get; private set; }
@@ -33,8 +43,12 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
         return true;
     });
 
-    public Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken) =>
-        Run(() => tables.Put(held, claim, false));
+    public async Task<ClaimResult> ClaimAsync(NodeLease held, NameClaim claim, CancellationToken cancellationToken)
+    {
+        Claims.Increment();
+        await (HoldClaims ?? Task.CompletedTask);
+        return await Run(() => tables.Put(held, claim, false));
+    }
 
     public Task<IReadOnlyList<ClaimResult>> PublishAsync(
         NodeLease held, IReadOnlyList<NameClaim> claims, CancellationToken cancellationToken) =>
@@ -92,7 +106,7 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
     private Task<T> Run<T>(Func<T> call)
     {
         Calls++;
-        if (Trouble is null)
+        if (Trouble is null || WorksFor-- > 0)
         {
             return Task.FromResult(call());
         }

@@ -184,7 +184,8 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
             ? null
             : new ClaimResult(
                 claim.Name, ClaimStatus.Taken, row.Epoch,
-                row.State == StoredState.Left && row.KeptUntil > Now ? row.KeptUntil - Now : TimeSpan.Zero, row.Node, row.Claim.Instance);
+                row.State == StoredState.Left && row.KeptUntil > Now ? row.KeptUntil - Now : TimeSpan.Zero, row.Node, row.Claim.Instance,
+                isOwner && row.State == StoredState.Online && !isPublished ? _nodes[row.Node].LeaseUntil - Now : TimeSpan.Zero);
     }
 
     private static string HexOf(byte[]? bytes) => bytes is null ? "" : Convert.ToHexStringLower(bytes);

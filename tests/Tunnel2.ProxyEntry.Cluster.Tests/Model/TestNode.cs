@@ -3,12 +3,15 @@ using System.Security.Cryptography;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.Multiplexing.Heartbeat;
 using Tunnel2.Multiplexing.Session;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Diagnostics;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
+using Tunnel2.ProxyEntry.Cluster.Limits;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Locating;
 using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Sessions;
@@ -32,7 +35,7 @@ internal sealed class TestNode
         Names = new NameTable(timeProvider);
         Directory = new ClusterDirectory(
             new InMemorySessionDirectory(timeProvider, KeptFor), store, State, Names, KeptFor, _metrics,
-            NullLogger<ClusterDirectory>.Instance);
+            NullLogger<ClusterDirectory>.Instance, timeProvider);
         Keeper = new NodeKeeper(
             store, State, Names, Directory, timeProvider, NullLogger<NodeKeeper>.Instance, new Random(seed));
     }
@@ -45,10 +48,13 @@ internal sealed class TestNode
 
     public NodeKeeper Keeper { get; }
 
+    /// <summary>The shares of limits; there is none before it runs by itself.</summary>
+    public SharedLimits? Limits { get; private set; }
+
     /// <summary>A session of an agent; each has a process of its own.</summary>
     public static EntrySession CreateSession(
         string name, string agent, string? owner = null, AgentIdentity? instance = null, PoolMember? member = null,
-        bool isSpread = false) =>
+        bool isSpread = false, SessionKind kind = SessionKind.Http) =>
         new()
         {
             Tunnel = new TunnelSession(1),
@@ -60,6 +66,7 @@ internal sealed class TestNode
             AgentVersion = "test",
             Member = member,
             IsSpread = isSpread,
+            Kind = kind,
             Instance = instance ?? AgentIdentity.OfInstance(RandomNumberGenerator.GetBytes(16)),
         };
 
@@ -113,17 +120,28 @@ internal sealed class TestNode
     /// <summary>Lets it run by itself. It is stopped with its store.</summary>
     public ClusterMember CreateMember(IClusterStore store)
     {
+        Limits = new SharedLimits(
+            store is PostgresStore database ? database.Shares : new NoShares(), State, Names, static () => 1, _metrics, _timeProvider,
+            NullLogger<SharedLimits>.Instance);
         var readiness = new Readiness();
         var drain = new NodeDrain(new DrainSignal(), readiness, new UplinkHeartbeat(_timeProvider), NullLogger<NodeDrain>.Instance);
         var watch = new NodeWatch(
             store, State, drain, readiness, _timeProvider, NullLogger<NodeWatch>.Instance, static _ => Task.FromResult(false));
         return new ClusterMember(
-            store, Keeper, watch, State, Directory, new SessionLocator(store, State, _metrics, _timeProvider), _timeProvider,
+            store, Keeper, watch, State, Directory, new SessionLocator(store, State, _metrics, _timeProvider), Limits,
+            _timeProvider,
             NullLogger<ClusterMember>.Instance);
     }
 
     /// <summary>A step of the keeper.</summary>
     public Task<TimeSpan> StepAsync() => Keeper.StepAsync(CancellationToken.None);
+
+    private sealed class NoShares : IShareBoard
+    {
+        public Task ExchangeAsync(
+            string node, IReadOnlyList<ShareWish> wishes, TimeSpan keptFor, CancellationToken cancellationToken) =>
+            throw new StoreUnavailableException("not here");
+    }
 
     private sealed class Factory : IMeterFactory
     {

@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
 using Tunnel2.ProxyEntry.Sessions;
@@ -208,6 +209,88 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
         _store.Trouble = "unreachable";
         await _node.StepAsync();
         Assert.NotNull(_node.Find("web"));
+    }
+
+    [Fact]
+    public async Task A_process_that_stood_still_and_hears_that_its_lease_is_over_serves_nothing_until_it_knows_more_or_a_lease_has_passed()
+    {
+        await StartAsync();
+        await RegisteredAsync(_node, "web", "a");
+        _clock.Advance(TimeSpan.FromSeconds(60));
+
+        // It hears that much, and then nothing.
+        (_store.Trouble, _store.WorksFor) = ("timed out", 1);
+        await _node.StepAsync();
+        Assert.Null(_node.Find("web"));
+        await _node.StepAsync();
+        Assert.Null(_node.Find("web"));
+
+        // The agents that are still connected have nowhere else to go.
+        _clock.Advance(ClusterTimes.Lease);
+        await _node.StepAsync();
+        Assert.NotNull(_node.Find("web"));
+    }
+
+    [Fact]
+    public async Task Many_agents_at_once_leave_connections_for_the_lease_and_each_has_its_turn()
+    {
+        await StartAsync();
+        var held = new TaskCompletionSource();
+        _store.HoldClaims = held.Task;
+        var registering = Enumerable.Range(0, 100)
+            .Select(i => _node.RegisterAsync(TestNode.CreateSession($"web{i}", "a"))).ToArray();
+        await _store.Claims.WaitForAsync(ClusterDirectory.MostClaims);
+        Assert.Equal(ClusterDirectory.MostClaims, _store.Claims.Value);
+        await _node.StepAsync();
+        Assert.NotNull(_node.State.Ready);
+        held.SetResult();
+        Assert.All(await Task.WhenAll(registering), static result => Assert.Equal(RegistrationStatus.Registered, result.Status));
+    }
+
+    [Fact]
+    public async Task An_agent_whose_turn_does_not_come_is_asked_to_come_again_and_the_node_stays_in_the_cluster()
+    {
+        await StartAsync();
+        await RegisteredAsync(_node, "known", "a");
+        var held = new TaskCompletionSource();
+        _store.HoldClaims = held.Task;
+        var first = Enumerable.Range(0, ClusterDirectory.MostClaims)
+            .Select(i => _node.RegisterAsync(TestNode.CreateSession($"web{i}", "a"))).ToArray();
+        var late = _node.RegisterAsync(TestNode.CreateSession("late", "a"));
+        var known = _node.RegisterAsync(TestNode.CreateSession("known", "a"));
+        _clock.Advance(TimeSpan.FromSeconds(6));
+        var refused = await late;
+        Assert.Equal((RegistrationStatus.Unavailable, true), (refused.Status, refused.FreeIn > TimeSpan.Zero));
+        Assert.Equal(RegistrationStatus.Registered, (await known).Status);
+        Assert.NotNull(_node.State.Ready);
+        held.SetResult();
+        Assert.All(await Task.WhenAll(first), static result => Assert.Equal(RegistrationStatus.Registered, result.Status));
+    }
+
+    [Fact]
+    public async Task A_restarted_agent_waits_for_the_lease_of_a_node_that_may_be_lost_but_not_for_one_that_lives()
+    {
+        await StartAsync();
+        Assert.Equal(RegistrationStatus.Registered, (await _node.RegisterAsync(TestNode.CreateSession("web", "a", "owner"))).Status);
+        Assert.Equal(RegistrationStatus.Registered, (await _node.RegisterAsync(TestNode.CreateSession("api", "a", "owner"))).Status);
+        Assert.Equal(TimeSpan.Zero, (await _other.RegisterAsync(TestNode.CreateSession("web", "x", "stranger"))).FreeIn);
+
+        // The node lives: the second try is refused for good.
+        var first = await _other.RegisterAsync(TestNode.CreateSession("web", "b", "owner"));
+        Assert.Equal((RegistrationStatus.NameTaken, true), (first.Status, first.FreeIn > TimeSpan.Zero));
+        await PassAsync(_node, first.FreeIn);
+        await _other.StepAsync();
+        await _other.StepAsync();
+        var second = await _other.RegisterAsync(TestNode.CreateSession("web", "b", "owner"));
+        Assert.Equal((RegistrationStatus.NameTaken, TimeSpan.Zero), (second.Status, second.FreeIn));
+
+        // The node is lost: the second try has the name.
+        first = await _other.RegisterAsync(TestNode.CreateSession("api", "b", "owner"));
+        Assert.Equal((RegistrationStatus.NameTaken, true), (first.Status, first.FreeIn > TimeSpan.Zero));
+        _clock.Advance(first.FreeIn);
+        await _other.StepAsync();
+        await _other.StepAsync();
+        Assert.Equal(RegistrationStatus.Registered, (await _other.RegisterAsync(TestNode.CreateSession("api", "b", "owner"))).Status);
     }
 
     [Fact]

@@ -1,4 +1,5 @@
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
@@ -95,6 +96,33 @@ public sealed class SharedNamesTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task Members_at_other_nodes_have_the_same_kind_of_tunnel()
+    {
+        await StartAsync();
+        await RegisteredAsync(_node, Pooled());
+        var other = await _other.RegisterAsync(Pooled(kind: SessionKind.Tls));
+        Assert.Equal(RegistrationStatus.PoolNotPossible, other.Status);
+        Assert.Contains("another kind of tunnel", other.Reason, StringComparison.Ordinal);
+        await RegisteredAsync(_other, Pooled());
+    }
+
+    [Fact]
+    public async Task A_member_that_was_drained_comes_back_beside_what_it_has()
+    {
+        await StartAsync();
+        await RegisteredAsync(_other, Pooled());
+        var process = AgentIdentity.OfInstance(new byte[16]);
+        var drained = await RegisteredAsync(_node, Pooled(process));
+        await _node.Directory.MarkLeavingAsync("web", drained.Epoch, CancellationToken.None);
+        var back = await RegisteredAsync(_node, Pooled(process));
+        Assert.False(drained.IsLeaving);
+        await _node.Directory.UnregisterAsync("web", drained.Epoch, true, CancellationToken.None);
+        await _node.StepAsync();
+        Assert.Same(back, _node.Find("web"));
+        Assert.Equal(2, _tables.Serving("web").Count);
+    }
+
+    [Fact]
     public async Task A_lease_that_is_over_takes_away_that_member_alone()
     {
         await StartAsync();
@@ -153,8 +181,8 @@ public sealed class SharedNamesTests : IAsyncDisposable
         _node.Directory.ReportHealth(session);
     }
 
-    private EntrySession Pooled(AgentIdentity? process = null, bool isSpread = false) =>
-        TestNode.CreateSession("web", "a", instance: process, member: TestNode.CreateMember(_clock), isSpread: isSpread);
+    private EntrySession Pooled(AgentIdentity? process = null, bool isSpread = false, SessionKind kind = SessionKind.Http) =>
+        TestNode.CreateSession("web", "a", instance: process, member: TestNode.CreateMember(_clock), isSpread: isSpread, kind: kind);
 
     private async Task StartAsync()
     {

@@ -125,6 +125,17 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
     }
 
     [Fact]
+    public async Task Many_agents_at_once_all_have_their_names_and_the_node_stays_in_the_cluster()
+    {
+        var node = await StartAsync("n1");
+        var results = await Task.WhenAll(
+            Enumerable.Range(0, 200).Select(i => node.RegisterAsync(TestNode.CreateSession($"web{i}", "a"))));
+        Assert.All(results, static result => Assert.Equal((RegistrationStatus.Registered, null), (result.Status, result.Reason)));
+        Assert.NotNull(node.State.Ready);
+        Assert.Equal(200L, await PostgresServer.AskAsync(_database, "select count(*) from tunnel2_names where state = 0", Ending));
+    }
+
+    [Fact]
     public async Task A_takeover_at_another_node_is_heard_and_ends_the_older_session()
     {
         var node = await StartAsync("n1");

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
@@ -51,12 +52,44 @@ public sealed class PostgresStoreTests(PostgresServer server)
         var database = await server.CreateDatabaseAsync(Ending);
         await using var store = Open(database);
         await store.PrepareAsync(Ending);
-        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set version = 7", Ending);
+        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set version = 1000", Ending);
         await store.PrepareAsync(Ending);
         Assert.NotNull(await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending));
-        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set least_node = 7", Ending);
+        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set least_node = 1000", Ending);
         var refused = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.PrepareAsync(Ending));
         Assert.Contains("needs a newer release", refused.Reason, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Tunnels_of_other_nodes_are_listed_for_as_long_as_their_registration_counts()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        var one = (await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending))!;
+        var two = (await store.AcquireAsync(Facts("n2"), _times[1], true, 0, Ending))!;
+        static NameClaim Claim(string name, byte agent, SessionKind kind, int port, NameShare? share = null) =>
+            new(name, [agent], [agent], [agent], Share: share, Kind: kind, Port: port);
+
+        await store.ClaimAsync(one, Claim("web", 1, SessionKind.Http, 0), Ending);
+        await store.ClaimAsync(one, Claim("ssh", 1, SessionKind.Tcp, 20_001), Ending);
+        await store.ClaimAsync(one, Claim("app.example.org", 1, SessionKind.Tls, 0), Ending);
+        await store.ClaimAsync(one, Claim("pool", 1, SessionKind.Udp, 20_002, new NameShare([7], [1], IsPool: true)), Ending);
+        Assert.Equal(
+            [new("ssh", SessionKind.Tcp, 20_001), new("app.example.org", SessionKind.Tls, 0), new("pool", SessionKind.Udp, 20_002)],
+            await store.ListTunnelsAsync("n2", 10, Ending));
+        Assert.Single(await store.ListTunnelsAsync("n2", 1, Ending));
+        Assert.Empty(await store.ListTunnelsAsync("n1", 10, Ending));
+
+        // The newer registration of a name counts, whatever the older one carried; one that is refused does not.
+        Assert.Equal(ClaimStatus.Taken, (await store.ClaimAsync(two, Claim("web", 2, SessionKind.Tcp, 20_003), Ending)).Status);
+        await store.ClaimAsync(two, Claim("app.example.org", 1, SessionKind.Http, 0), Ending);
+        Assert.Equal(["ssh", "pool"], (await store.ListTunnelsAsync("n2", 10, Ending)).Select(static tunnel => tunnel.Name));
+        Assert.Empty(await store.ListTunnelsAsync("n1", 10, Ending));
+        await store.TidyAsync(Ending);
+        Assert.Equal(2L, await PostgresServer.AskAsync(database, "select count(*) from tunnel2_tunnels", Ending));
+        await store.ReleaseAsync(one, Ending);
+        Assert.Empty(await store.ListTunnelsAsync("n2", 10, Ending));
     }
 
     [Fact]
@@ -254,6 +287,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
                     {
                         Assert.Equal((expected.Node, epochs[expected.Epoch]), (got.Node, got.Epoch));
                         Assert.Equal(expected.FreeIn > TimeSpan.Zero, got.FreeIn > TimeSpan.Zero);
+                        Assert.Equal(expected.LeaseRest > TimeSpan.Zero, got.LeaseRest > TimeSpan.Zero);
                     }
 
                     break;

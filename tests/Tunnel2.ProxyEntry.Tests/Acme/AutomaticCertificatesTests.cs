@@ -126,6 +126,23 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
+    public async Task A_fault_that_nobody_expected_is_no_reason_to_order_again_at_each_look()
+    {
+        _authority.Instead = static (request, _) => request.RequestUri!.AbsolutePath == "/order/1"
+            ? throw new NotSupportedException("unexpected") : null;
+        await using var certificates = Start("Acme:Names=www.example.test");
+        await UntilAsync(NotObtained, 1);
+        for (var minute = 0; minute < 3; minute++)
+        {
+            await AdvanceAsync(TimeSpan.FromMinutes(1));
+        }
+
+        Assert.Single(_log.Of(NotObtained));
+        Assert.Equal(1, certificates.Refused);
+        Assert.Contains("NotSupportedException", Assert.Single(certificates.Refusals).Reason, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task An_authority_that_is_away_is_not_asked_for_every_name()
     {
         _authority.Instead = static (_, _) =>
@@ -154,6 +171,31 @@ public sealed class AutomaticCertificatesTests : IDisposable
         await AdvanceAsync(TimeSpan.FromMinutes(62));
         await UntilAsync(LimitReached, 2);
         Assert.Equal((3, 3), (_authority.Orders, certificates.Count));
+    }
+
+    [Fact]
+    public async Task The_names_of_one_agent_leave_places_for_those_of_others()
+    {
+        // Four places for new names: half of them for the one, and half of the rest for the other.
+        await using var certificates = Start("Acme:PerHour=5");
+        foreach (var name in new[] { "one", "two" })
+        {
+            await RegisterAsync(name);
+            Assert.Null(certificates.Find(name + ".localhost"));
+        }
+
+        await UntilAsync(Obtained, 2);
+        await RegisterAsync("three");
+        Assert.Null(certificates.Find("three.localhost"));
+        await UntilAsync(NotObtained, 1);
+        Assert.Contains("the share of one agent", Assert.Single(certificates.Refusals).Reason, StringComparison.Ordinal);
+        await RegisterAsync("other", "b");
+        Assert.Null(certificates.Find("other.localhost"));
+        await UntilAsync(Obtained, 3);
+        await AdvanceAsync(TimeSpan.FromMinutes(62));
+        Assert.Null(certificates.Find("three.localhost"));
+        await UntilAsync(Obtained, 4);
+        Assert.Empty(certificates.Refusals);
     }
 
     [Fact]
@@ -224,6 +266,28 @@ public sealed class AutomaticCertificatesTests : IDisposable
         await using var again = Start("Acme:Names=www.example.test");
         await UntilAsync(Obtained, 2);
         Assert.NotNull(again.Find("www.example.test"));
+    }
+
+    [Fact]
+    public async Task Times_at_the_end_of_all_times_hold_up_no_name()
+    {
+        // RFC 5280 section 4.1.2.5: a certificate without a well-defined end.
+        var last = new DateTimeOffset(9999, 12, 31, 23, 59, 59, TimeSpan.Zero);
+        _authority.Life = (TimeSpan.FromHours(-1), last - _time.GetUtcNow());
+        await using (Start("Acme:Names=old.example.test"))
+        {
+            await UntilAsync(Obtained, 1);
+        }
+
+        var state = Assert.Single(Directory.GetFiles(_folder, "state.json", SearchOption.AllDirectories));
+        File.WriteAllText(
+            state, $$"""{"failures":[{"name":"gone.example.test","count":1,"nextTry":"{{last:O}}"}],"orders":["{{last:O}}"]}""");
+        _authority.Life = (TimeSpan.FromHours(-1), TimeSpan.FromDays(90));
+        await using var again = Start("Acme:Names=new.example.test");
+        await UntilAsync(Obtained, 2);
+        await AdvanceAsync(TimeSpan.FromMinutes(2));
+        Assert.NotNull(again.Find("new.example.test"));
+        Assert.DoesNotContain(_log.Lines, static line => line.Line.Contains("Exception", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -335,10 +399,10 @@ public sealed class AutomaticCertificatesTests : IDisposable
         return (code, output.ToString(), error.ToString());
     }
 
-    private async Task RegisterAsync(string name) =>
+    private async Task RegisterAsync(string name, string agent = "a") =>
         Assert.Equal(
             RegistrationStatus.Registered,
-            (await _directory.RegisterAsync(Sample.Session(name, "a"), CancellationToken.None)).Status);
+            (await _directory.RegisterAsync(Sample.Session(name, agent), CancellationToken.None)).Status);
 
     /// <summary>Lets time pass until there are so many lines of an event.</summary>
     private async Task UntilAsync(int id, int lines)

@@ -148,6 +148,10 @@ public sealed class CertificateOrderTests : IDisposable
     [InlineData("/order", 201, "application/json", "{}", "no https URL")]
     [InlineData("/auth/1", 200, "application/json", "{\"status\":\"valid\"}", "another name")]
     [InlineData("/auth/1", 200, "application/json", "{\"identifier\":{\"value\":\"WEB.example.test\"}}", "offers no")]
+    [InlineData("/dir", 200, "application/json", "{\"newNonce\":\"\\ud800\"}", "newNonce")]
+    [InlineData("/account", 400, "application/problem+json", "{\"type\":\"\\udfff\",\"detail\":\"\\ud800\"}", "status 400")]
+    [InlineData("/order", 201, "application/json", "{\"authorizations\":[\"\\ud800\"]}", "no https URL")]
+    [InlineData("/auth/1", 200, "application/json", "{\"identifier\":{\"value\":\"\\ud800\"}}", "another name")]
     [InlineData("/certificate/1", 200, "text/html", "<html>", "not PEM")]
     [InlineData("/certificate/1", 200, "application/pem-certificate-chain", "nothing", "cannot be used")]
     public async Task An_answer_that_makes_no_sense_is_refused(string path, int status, string type, string body, string words)
@@ -184,6 +188,13 @@ public sealed class CertificateOrderTests : IDisposable
         Assert.Contains("not valid now", (await FailAsync()).Message, StringComparison.Ordinal);
         _authority.Life = (TimeSpan.FromDays(9), TimeSpan.FromDays(90));
         Assert.Contains("not valid now", (await FailAsync()).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_certificate_for_ten_thousand_names_is_refused()
+    {
+        _authority.FurtherNames = 10_000;
+        Assert.Contains("more than 1000 names", (await FailAsync()).Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -35,7 +35,7 @@ internal sealed class FakeAuthority : HttpMessageHandler
         var request = new CertificateRequest("CN=fake authority", key, HashAlgorithmName.SHA256);
         request.CertificateExtensions.Add(new X509BasicConstraintsExtension(true, false, 0, true));
         request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, false));
-        _root = request.CreateSelfSigned(time.GetUtcNow().AddYears(-1), time.GetUtcNow().AddYears(20));
+        _root = request.CreateSelfSigned(time.GetUtcNow().AddYears(-1), new DateTimeOffset(9999, 12, 31, 23, 59, 59, TimeSpan.Zero));
     }
 
     public static Uri Directory { get; } = new(Origin + "dir");
@@ -66,6 +66,9 @@ internal sealed class FakeAuthority : HttpMessageHandler
 
     /// <summary>Names of the certificate, where they are others.</summary>
     public Func<string, string> IssuedName { get; set; } = static name => name;
+
+    /// <summary>How many further names the certificate gets.</summary>
+    public int FurtherNames { get; set; }
 
     /// <summary>The key that the certificate is issued for, where it is another one.</summary>
     public ECDsa? IssuedKey { get; set; }
@@ -247,6 +250,11 @@ internal sealed class FakeAuthority : HttpMessageHandler
         var names = new SubjectAlternativeNameBuilder();
         var extension = asked.CertificateExtensions.OfType<X509SubjectAlternativeNameExtension>().Single();
         names.AddDnsName(IssuedName(extension.EnumerateDnsNames().Single()));
+        for (var i = 0; i < FurtherNames; i++)
+        {
+            names.AddDnsName(FormattableString.Invariant($"n{i}.test"));
+        }
+
         request.CertificateExtensions.Add(names.Build());
         request.CertificateExtensions.Add(X509AuthorityKeyIdentifierExtension.CreateFromCertificate(_root, true, false));
         var now = _time.GetUtcNow();

@@ -1,4 +1,5 @@
 using System.Net;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Domains;
 using Tunnel2.TestUtilities;
 
@@ -62,6 +63,24 @@ public sealed class HttpProofTests
         Assert.InRange(server.ConnectionsAccepted.Value, 1, HttpProof.MostRedirects + 1);
     }
 
+    [Theory]
+    [InlineData("xn--0.example.org")]
+    [InlineData("xn--.example.org")]
+    [InlineData("xn--a-b.xn--99999999")]
+    [InlineData("0x7f.1.example")]
+    public async Task Every_domain_that_can_be_claimed_can_be_asked(string domain)
+    {
+        if (DomainName.FindMistake(domain) is not null)
+        {
+            return;
+        }
+
+        await using var server = Answer("302 Found", "", $"Location: //{domain}/\r\n");
+        using var proof = new HttpProof(
+            mayBePrivate: true, TimeProvider.System, static (_, _) => Task.FromResult<IPAddress[]>([IPAddress.Loopback]), server.Port);
+        Assert.False(await proof.HasAsync(domain, "token", Text, DomainProofs.Limit, CancellationToken.None));
+    }
+
     [Fact]
     public async Task A_redirect_of_the_same_host_is_followed()
     {
@@ -95,8 +114,28 @@ public sealed class HttpProofTests
         });
         var asked = AskAsync(server.Port, time: time);
         await server.ConnectionsAccepted.WaitForAsync(1);
-        time.Advance(HttpProof.Limit);
+        time.Advance(DomainProofs.Limit);
         Assert.False(await asked);
+    }
+
+    [Fact]
+    public async Task A_look_for_addresses_that_does_not_end_ends_the_call()
+    {
+        var time = new ManualTimeProvider();
+        var looked = new WaitSignal("addresses are looked for");
+        using var proof = new HttpProof(
+            mayBePrivate: true,
+            time,
+            (_, _) =>
+            {
+                looked.Set();
+                return new TaskCompletionSource<IPAddress[]>().Task;
+            },
+            port: 9);
+        var asked = proof.HasAsync("app.example.org", "token", Text, DomainProofs.Limit, CancellationToken.None);
+        await looked.WaitAsync();
+        time.Advance(DomainProofs.Limit);
+        Assert.False(await asked.WaitAsync(TimeSpan.FromSeconds(20)));
     }
 
     [Theory]
@@ -126,7 +165,7 @@ public sealed class HttpProofTests
                 return Task.FromResult<IPAddress[]>([IPAddress.Loopback]);
             },
             server.Port);
-        Assert.True(await proof.HasAsync("app.example.org", "token", Text, CancellationToken.None));
+        Assert.True(await proof.HasAsync("app.example.org", "token", Text, DomainProofs.Limit, CancellationToken.None));
         Assert.Equal(1, looks);
     }
 
@@ -143,6 +182,6 @@ public sealed class HttpProofTests
     {
         using var proof = new HttpProof(
             mayBePrivate, time ?? TimeProvider.System, (_, _) => Task.FromResult(addresses ?? [IPAddress.Loopback]), port);
-        return await proof.HasAsync("app.example.org", "token", Text, CancellationToken.None);
+        return await proof.HasAsync("app.example.org", "token", Text, DomainProofs.Limit, CancellationToken.None);
     }
 }

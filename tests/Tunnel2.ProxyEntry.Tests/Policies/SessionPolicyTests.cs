@@ -1,6 +1,7 @@
 using System.Text;
 using Tunnel2.Policies.Reading;
 using Tunnel2.Policies.Tables;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Policies;
 
 namespace Tunnel2.ProxyEntry.Tests.Policies;
@@ -51,6 +52,42 @@ public sealed class SessionPolicyTests
         Assert.False(policy.IsSameAs([_one], null));
         Assert.False(policy.IsSameAs(SessionPolicy.Of([_one, _two], null)!));
     }
+
+    [Fact]
+    public void A_domain_of_a_wildcard_has_its_table_beside_the_others_which_are_counted_once()
+    {
+        var a = Kept("a.example.org", _two);
+        var policy = SessionPolicy.Of([_one], _own, null, [a])!;
+        Assert.True(policy.HasDomains);
+        Assert.Equal([_one, _own], policy.Tables.Select(static table => table.Policy));
+        Assert.Equal(policy.Tables, policy.TablesOf("b.example.org"));
+        var tables = policy.TablesOf("a.example.org");
+        Assert.Equal([_one, _two, _own], tables.Select(static table => table.Policy));
+        Assert.Equal(policy.Tables, tables.RemoveAt(1));
+
+        var after = SessionPolicy.Of([_one], _own, policy, [a with { Policy = Read("/two") }, Kept("b.example.org", _one)])!;
+        Assert.Equal(
+            tables.Select(static table => table.Number), after.TablesOf("a.example.org").Select(static table => table.Number));
+        Assert.DoesNotContain(after.TablesOf("b.example.org")[1].Number, tables.Select(static table => table.Number));
+    }
+
+    [Fact]
+    public void A_wildcard_can_have_policies_of_domains_alone()
+    {
+        var policy = SessionPolicy.Of([], null, null, [Kept("a.example.org", _one)])!;
+        Assert.Empty(policy.Tables);
+        Assert.Empty(policy.TablesOf("b.example.org"));
+        Assert.Equal(_one, Assert.Single(policy.TablesOf("a.example.org")).Policy);
+        Assert.True(policy.IsSameAs([], null, [Kept("a.example.org", Read("/one"))]));
+        Assert.False(policy.IsSameAs([], null));
+        Assert.False(policy.IsSameAs([], null, [Kept("b.example.org", _one)]));
+        Assert.False(policy.IsSameAs([], null, [Kept("a.example.org", _two)]));
+        Assert.False(policy.IsSameAs(SessionPolicy.Of([], null, null, [Kept("a.example.org", _two)])!));
+        Assert.True(policy.IsSameAs(SessionPolicy.Of([], null, null, [Kept("a.example.org", _one)])!));
+    }
+
+    private static KeptPolicy Kept(string name, Policy policy) =>
+        new(new PolicyTarget(PolicyScope.Name, name), policy, DateTimeOffset.UnixEpoch);
 
     private static Policy Read(string path) =>
         PolicyReader.Read(Encoding.UTF8.GetBytes($$"""[ { "path": "{{path}}", "deny": true } ]""")).Policy!;

@@ -115,6 +115,39 @@ public sealed class PooledNamesTests
     }
 
     [Fact]
+    public async Task A_member_that_said_goodbye_finishes_what_it_has_beside_its_successor()
+    {
+        await RegisterAsync(Make());
+        var drained = Make();
+        var epoch = (await RegisterAsync(drained)).Epoch;
+        await _directory.MarkLeavingAsync("web", epoch, CancellationToken.None);
+        _instances--;
+        var back = Make();
+        Assert.Equal((RegistrationStatus.Registered, null), Short(await RegisterAsync(back)));
+        Assert.Equal((2, true), (_directory.Count, _directory.Snapshot().Contains(back)));
+        await _directory.UnregisterAsync("web", epoch, true, CancellationToken.None);
+        Assert.Equal((2, true), (_directory.Count, _directory.Snapshot().Contains(back)));
+    }
+
+    [Fact]
+    public async Task All_members_have_one_kind_and_one_port()
+    {
+        await RegisterAsync(Make(SessionKind.Tcp, 20_001));
+        Assert.Equal(RegistrationStatus.Registered, (await RegisterAsync(Make(SessionKind.Tcp, 20_001))).Status);
+        var port = await RegisterAsync(Make(SessionKind.Tcp, 20_002));
+        Assert.Equal(RegistrationStatus.PoolNotPossible, port.Status);
+        Assert.Contains("another port", port.Reason, StringComparison.Ordinal);
+        foreach (var other in new[] { Make(), Make(SessionKind.Udp, 20_001), Make(SessionKind.Tls) })
+        {
+            var kind = await RegisterAsync(other);
+            Assert.Equal(RegistrationStatus.PoolNotPossible, kind.Status);
+            Assert.Contains("another kind", kind.Reason, StringComparison.Ordinal);
+        }
+
+        Assert.Equal(2, _directory.Count);
+    }
+
+    [Fact]
     public async Task The_name_is_left_when_its_last_member_is()
     {
         var (first, second) = (Make(), Make());
@@ -143,6 +176,9 @@ public sealed class PooledNamesTests
 
     private static (RegistrationStatus Status, EntrySession? Superseded) Short(RegistrationResult result) =>
         (result.Status, result.Superseded);
+
+    private EntrySession Make(SessionKind kind, int port = 0) => Sample.Member(
+        new PoolMember(_time, TimeSpan.Zero, TimeSpan.Zero, isHealthy: true), ++_instances, kind: kind, port: port);
 
     private EntrySession Make(AccessRules? rules = null, string owner = "a") =>
         Sample.Member(new PoolMember(_time, TimeSpan.Zero, TimeSpan.Zero, isHealthy: true), ++_instances, owner, rules);

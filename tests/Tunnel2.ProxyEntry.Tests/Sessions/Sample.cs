@@ -16,16 +16,22 @@ internal static class Sample
     /// <param name="instance">The number of the running agent.</param>
     /// <param name="owner">Who it is.</param>
     /// <param name="rules">Who may visit.</param>
-    public static EntrySession Member(PoolMember member, int instance, string owner = "a", AccessRules? rules = null)
+    /// <param name="kind">What it carries.</param>
+    /// <param name="port">Its public port; 0: it has none.</param>
+    public static EntrySession Member(
+        PoolMember member, int instance, string owner = "a", AccessRules? rules = null, SessionKind kind = SessionKind.Http, int port = 0)
     {
         var identity = AgentIdentity.OfToken(owner);
-        return Session("web", identity, identity, null, null, member, AgentIdentity.OfInstance([(byte)instance]), rules);
+        return Session("web", identity, identity, null, null, member, AgentIdentity.OfInstance([(byte)instance]), rules, kind, port);
     }
 
     public static EntrySession Session(
         string name, AgentIdentity identity, AgentIdentity owner, AgentGrant? grant = null, string? holder = null,
-        PoolMember? member = null, AgentIdentity instance = default, AccessRules? rules = null) => new()
+        PoolMember? member = null, AgentIdentity instance = default, AccessRules? rules = null,
+        SessionKind kind = SessionKind.Http, int port = 0) => new()
         {
+            Kind = kind,
+            Lease = port == 0 ? null : new SampleLease(port),
             Member = member,
             Instance = instance,
             OwnRules = rules,
@@ -39,4 +45,14 @@ internal static class Sample
             Holder = holder,
             AgentVersion = "0",
         };
+
+    private sealed class SampleLease(int port) : PortLease
+    {
+        public override int Port => port;
+
+        protected override void End()
+        {
+            // The port is no real one.
+        }
+    }
 }

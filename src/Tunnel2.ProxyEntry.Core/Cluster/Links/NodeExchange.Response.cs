@@ -31,7 +31,7 @@ internal sealed partial class NodeExchange
     public override bool HasResponseStarted => _isHeadQueued;
 
     /// <inheritdoc/>
-    public override bool ResponseMayHaveBody => !Bytes(_method).SequenceEqual("HEAD"u8)
+    public override bool ResponseMayHaveBody => _raw is null && !Bytes(_method).SequenceEqual("HEAD"u8)
         && _status is not StatusCodes.Status204NoContent and not StatusCodes.Status205ResetContent and not StatusCodes.Status304NotModified;
 
     /// <inheritdoc/>
@@ -271,7 +271,7 @@ internal sealed partial class NodeExchange
                 writer.AddField(name, value);
             }
 
-            if (answer.Status != StatusCodes.Status204NoContent)
+            if (answer.Status != StatusCodes.Status204NoContent && _raw is null)
             {
                 writer.AddField("Content-Length", answer.Body.Length.ToString(System.Globalization.CultureInfo.InvariantCulture));
             }

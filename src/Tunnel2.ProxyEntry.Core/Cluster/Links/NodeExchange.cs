@@ -11,6 +11,8 @@ using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Access.Oidc;
+using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
@@ -33,12 +35,13 @@ internal sealed partial class NodeExchange : VisitorExchange
     /// <summary>The memory of a stream and a request's head, roughly, in bytes.</summary>
     private const long HeadAndStream = 4 * 1024;
 
+    private readonly ProxyEntrySettings _settings;
     private readonly byte[] _suffix;
     private readonly string _node;
     private readonly Action<NodeExchange> _done;
     private readonly Action _finish;
     private readonly NodeRequestBody _body = new();
-    private readonly char[] _name = new char[PublicName.MaxLength];
+    private readonly char[] _name = new char[DomainName.MaxLength];
     private readonly byte[] _host;
     private readonly ForwardedRequest _state = new();
     private volatile CancellationTokenSource _left = new();
@@ -60,18 +63,24 @@ internal sealed partial class NodeExchange : VisitorExchange
     private NodeRequestFacts _facts;
     private bool _isUpgrade;
     private bool _hasBody;
+    private bool _isDomain;
 
-    /// <param name="domain">The domain of public names.</param>
-    /// <param name="node">This node's id.</param>
+    /// <param name="settings">The domain of public names, this node's id, and limits.</param>
+    /// <param name="peer">The other node, as its certificate says.</param>
     /// <param name="done">Called when the object may serve another stream.</param>
-    public NodeExchange(string domain, string node, Action<NodeExchange> done)
+    public NodeExchange(ProxyEntrySettings settings, string peer, Action<NodeExchange> done)
     {
-        _suffix = Encoding.ASCII.GetBytes("." + domain);
+        Peer = peer;
+        _settings = settings;
+        _suffix = Encoding.ASCII.GetBytes("." + settings.Domain);
         _host = new byte[PublicName.MaxLength + _suffix.Length];
-        _node = node;
+        _node = settings.EntryId;
         _done = done;
         _finish = Finish;
     }
+
+    /// <summary>The node that it came from.</summary>
+    public string Peer { get; }
 
     /// <summary>The name that the request is for.</summary>
     public ReadOnlySpan<char> Name => _name.AsSpan(0, _nameLength);
@@ -83,7 +92,7 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override string Authority => Text(_authority);
 
     /// <inheritdoc/>
-    public override string Target => Text(_target);
+    public override string Target => _raw is { } raw ? raw.Text : Text(_target);
 
     /// <inheritdoc/>
     public override IPAddress? RemoteAddress => _address;
@@ -153,16 +162,18 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override int? VisitorResetCode => _stream.PeerResetDetail.Http2Code();
 
     /// <inheritdoc/>
-    public override RequestAddress Address => new(_host.AsSpan(0, _nameLength + _suffix.Length), Bytes(_target));
+    public override RequestAddress Address => _isDomain
+        ? new(Bytes(_authority), Bytes(_target))
+        : new(_host.AsSpan(0, _nameLength + _suffix.Length), Bytes(_target));
 
     /// <inheritdoc/>
     public override int CopyMethod(Span<byte> destination) => Copy(_method, destination);
 
     /// <inheritdoc/>
-    public override int CopyTarget(Span<byte> destination) => Copy(_target, destination);
+    public override int CopyTarget(Span<byte> destination) => _raw is null ? Copy(_target, destination) : base.CopyTarget(destination);
 
     /// <inheritdoc/>
-    public override int CopyForwardedTarget(Span<byte> destination) => Copy(_target, destination);
+    public override int CopyForwardedTarget(Span<byte> destination) => CopyTarget(destination);
 
     /// <inheritdoc/>
     public override int CopyForwardedFor(Span<byte> destination) => Copy(_forwardedFor, destination);
@@ -224,7 +235,7 @@ internal sealed partial class NodeExchange : VisitorExchange
         item.Memory.Span.CopyTo(_head);
         stream.ConsumeHead();
         var bytes = _head.AsSpan(0, _headLength);
-        if (NodeRequest.TryRead(bytes, out var node, out var block) != ProtocolError.None || node.Name.Length > PublicName.MaxLength)
+        if (NodeRequest.TryRead(bytes, out var node, out var block) != ProtocolError.None || !IsName(node.Name))
         {
             ReturnHead();
             return false;
@@ -245,9 +256,15 @@ internal sealed partial class NodeExchange : VisitorExchange
         _isUpgrade = (block.Flags & HeaderBlockFlags.Upgrade) != 0;
         _hasBody = !item.IsLast && !_isUpgrade;
         _nameLength = Encoding.Latin1.GetChars(node.Name, _name);
-        node.Name.CopyTo(_host);
-        _suffix.CopyTo(_host.AsSpan(_nameLength));
+        _isDomain = node.Name.Contains((byte)'.');
+        if (!_isDomain)
+        {
+            node.Name.CopyTo(_host);
+            _suffix.CopyTo(_host.AsSpan(_nameLength));
+        }
+
         SetAddress(node.Address);
+        BeginRaw(block);
         _body.Begin(stream, item.IsLast);
         BeginResponse();
         stream.NotifyReset(static (self, id) => ((NodeExchange)self!).OnReset(id), this);
@@ -291,6 +308,13 @@ internal sealed partial class NodeExchange : VisitorExchange
         var edits = Extras?.RequestEdits;
         foreach (var field in request.Fields)
         {
+            if (_raw is not null)
+            {
+                // The addresses of the visitor's connection, which the entering node knows.
+                writer.AddField(field.Name, field.Value);
+                continue;
+            }
+
             var known = KnownFields.Classify(field.Name);
             switch (FieldRules.OfRequest(known))
             {
@@ -357,6 +381,10 @@ internal sealed partial class NodeExchange : VisitorExchange
 
         await _body.WaitUntilIdleAsync().ConfigureAwait(false);
     }
+
+    /// <summary>A domain has a dot, which no name below the cluster's own domain has.</summary>
+    private static bool IsName(ReadOnlySpan<byte> name) =>
+        name.Length <= PublicName.MaxLength || (name.Length <= DomainName.MaxLength && name.Contains((byte)'.'));
 
     private void Finish()
     {

@@ -19,15 +19,22 @@ internal sealed class NodeExchanges
     private readonly NodeLinkMetrics _metrics;
     private readonly IForwarder _forwarder;
     private readonly INodeFeeds? _feeds;
+    private readonly INodeCalls? _calls;
+    private readonly string _peer;
 
     /// <param name="settings">Domain and node id.</param>
     /// <param name="directory">The sessions of this node.</param>
     /// <param name="metrics">Counts them.</param>
     /// <param name="forwarder">Serves them.</param>
-    /// <param name="feeds">Serves what is for the node itself; null: it has nothing of that kind.</param>
+    /// <param name="peer">The other node, as its certificate says.</param>
+    /// <param name="feeds">Serves the live view of the node itself; null: it has none.</param>
+    /// <param name="calls">Serves calls of its API; null: it has none.</param>
     public NodeExchanges(
-        ProxyEntrySettings settings, ISessionDirectory directory, NodeLinkMetrics metrics, IForwarder forwarder, INodeFeeds? feeds = null)
+        ProxyEntrySettings settings, ISessionDirectory directory, NodeLinkMetrics metrics, IForwarder forwarder, string peer,
+        INodeFeeds? feeds, INodeCalls? calls)
     {
+        _peer = peer;
+        _calls = calls;
         _feeds = feeds;
         _settings = settings;
         _directory = directory;
@@ -44,7 +51,7 @@ internal sealed class NodeExchanges
             _pool.TryPop(out exchange);
         }
 
-        exchange ??= new NodeExchange(_settings.Domain, _settings.EntryId, Return);
+        exchange ??= new NodeExchange(_settings, _peer, Return);
         if (!exchange.TryBegin(stream))
         {
             stream.Reset(StreamResetReason.Internal);
@@ -56,6 +63,12 @@ internal sealed class NodeExchanges
         if (_feeds is not null && NodeFeed.IsMeant(exchange.Name))
         {
             exchange.Start(_feeds);
+            return;
+        }
+
+        if (_calls is not null && NodeCall.IsMeant(exchange.Name))
+        {
+            exchange.Start(_calls);
             return;
         }
 

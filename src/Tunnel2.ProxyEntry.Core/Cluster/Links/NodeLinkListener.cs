@@ -114,6 +114,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     public async Task DrainAsync(TimeSpan limit, CancellationToken hurry)
     {
         _listener?.Dispose();
+        _services.GetService<INodeCalls>()?.Leave();
         foreach (var uplink in _links.Keys)
         {
             uplink.SendGoAwayNotice(SessionEndReason.Shutdown, "The node stops.");
@@ -241,7 +242,8 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             PublicUrls = [],
         }.ToFrame()).ConfigureAwait(false);
         var exchanges = new NodeExchanges(
-            _settings, _directory, _metrics, _services.GetRequiredService<IForwarder>(), _services.GetService<INodeFeeds>());
+            _settings, _directory, _metrics, _services.GetRequiredService<IForwarder>(), node, _services.GetService<INodeFeeds>(),
+            _services.GetService<INodeCalls>());
         await RunAsync(new UplinkConnection(transport, settings, exchanges.Serve), node, first.Rest).ConfigureAwait(false);
     }
 

@@ -105,6 +105,44 @@ internal sealed class NodeLinks : IDisposable
         return (null, refusal);
     }
 
+    /// <summary>Calls the API of a node, over a connection that is opened where there is none. It counts as no request.</summary>
+    /// <param name="location">The node.</param>
+    /// <param name="request">The call.</param>
+    /// <param name="patience">Cuts it when it is cancelled, also while the answer's body is read.</param>
+    /// <returns>The answer, or why there is none.</returns>
+    /// <exception cref="OperationCanceledException">The patience was at its end.</exception>
+    public async Task<(NodeCallAnswer? Answer, NodeFeedProblem? Problem)> CallAsync(
+        NodeLocation location, NodeCallRequest request, CancellationToken patience)
+    {
+        var (stream, problem) = await LinkTo(location).OpenStreamAsync(null, null, isSettled: true, patience).ConfigureAwait(false);
+        if (stream is null)
+        {
+            return (null, new NodeFeedProblem(problem, IsOlder: false));
+        }
+
+        var body = new NodeByteStream(stream);
+
+        // The cut completes the waits for room and for the answer.
+        var cut = patience.UnsafeRegister(static state => ((NodeByteStream)state!).Dispose(), body);
+        var isAsked = await NodeCall.TryAskAsync(stream, request).ConfigureAwait(false);
+        if (!isAsked)
+        {
+            // So that no answer is awaited to what was not asked.
+            body.Dispose();
+        }
+
+        var (status, fields, refusal) = await NodeCall.ReadAnswerAsync(stream).ConfigureAwait(false);
+        if (refusal is null && !patience.IsCancellationRequested)
+        {
+            return (new NodeCallAnswer(status, fields, body, cut), null);
+        }
+
+        await cut.DisposeAsync().ConfigureAwait(false);
+        body.Release();
+        patience.ThrowIfCancellationRequested();
+        return (null, isAsked ? refusal : new NodeFeedProblem("the link was lost", IsOlder: false));
+    }
+
     /// <summary>Whether a node can be reached: a connection to it is open, or can be opened.</summary>
     public Task<bool> ReachesAsync(NodeLocation location) => LinkTo(location).ReachesAsync();
 

@@ -41,7 +41,7 @@ internal sealed class NodeRouter
 
     /// <summary>Whether a request whose session is not here may be passed to another node.</summary>
     public bool MayPass(VisitorExchange exchange, ForwardedRequest request) =>
-        _locator is not null && !exchange.IsRaw && !exchange.IsFromNode && request.NodesTried < MaxNodes;
+        _locator is not null && !exchange.IsFromNode && request.NodesTried < MaxNodes;
 
     /// <summary>Opens a stream, if a node is known and a link to it is open: without a wait.</summary>
     /// <param name="exchange">The request.</param>

@@ -5,6 +5,9 @@ namespace Tunnel2.ProxyEntry.Api.Documents;
 /// <summary>A finished request.</summary>
 internal sealed record RequestInfo
 {
+    [Description("In a cluster: the node that has served it.")]
+    public string? Node { get; init; }
+
     [Description("When it arrived.")]
     public required DateTimeOffset StartedAt { get; init; }
 

@@ -7,4 +7,7 @@ internal sealed record RequestList
 {
     [Description("The requests.")]
     public required IReadOnlyList<RequestInfo> Requests { get; init; }
+
+    [Description("In a cluster: the nodes that were asked.")]
+    public IReadOnlyList<NodeStateInfo>? Nodes { get; init; }
 }

@@ -5,6 +5,9 @@ namespace Tunnel2.ProxyEntry.Api.Documents;
 /// <summary>A session: one agent's registration of one name.</summary>
 internal sealed record SessionInfo
 {
+    [Description("In a cluster: the node that has it.")]
+    public string? Node { get; init; }
+
     [Description("The public name.")]
     public required string Name { get; init; }
 

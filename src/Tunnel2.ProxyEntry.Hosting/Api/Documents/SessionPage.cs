@@ -13,4 +13,7 @@ internal sealed record SessionPage
 
     [Description("What to give as 'after' for the next page; missing on the last.")]
     public string? Next { get; init; }
+
+    [Description("In a cluster: the nodes that were asked.")]
+    public IReadOnlyList<NodeStateInfo>? Nodes { get; init; }
 }

@@ -23,14 +23,16 @@ export function inspectionBlock(name, isLive) {
     try {
       const data = JSON.parse(text);
       if (answer.ok) return data;
-      throw new Error(data.message);
+      throw new Error(data.message ?? data.detail);
     } catch (problem) {
       throw problem instanceof SyntaxError ? new Error(text.trim().slice(0, 200)) : problem;
     }
   }
 
-  function draw({ until }) {
-    setText(words, until ? `Inspected until ${time(Date.parse(until), true)}: its requests and answers are kept in memory, and secrets are shown masked.`
+  function draw({ until, nodes }) {
+    const at = (nodes ?? []).filter(one => one.until).map(one => one.node), lost = (nodes ?? []).filter(one => one.state === 'lost').map(one => one.node);
+    const where = (at.length > 0 ? ` at ${at.join(', ')}` : '') + (lost.length > 0 ? ` (${lost.join(', ')} does not answer)` : '');
+    setText(words, until ? `Inspected${where} until ${time(Date.parse(until), true)}: its requests and answers are kept in memory, and secrets are shown masked.`
       : 'Requests and answers can be kept for a time, for a look at them. Nothing is kept now.');
     setText(begin, until ? 'Inspect for this time from now' : 'Inspect');
     link.hidden = end.hidden = !until;

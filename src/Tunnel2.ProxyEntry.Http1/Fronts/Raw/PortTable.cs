@@ -15,7 +15,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Raw;
 /// The ports of sessions of TCP, or of UDP. A port belongs to the owner of its session, also for a while after the session. In the time in
 /// which requests wait for an absent agent, its listener stays open, and connections wait too. Thread-safe.
 /// </summary>
-internal sealed class PortTable : IDisposable
+internal sealed partial class PortTable : IDisposable
 {
     /// <summary>How many ports that other programs use are tried at most when any port will do.</summary>
     private const int MostAttempts = 16;
@@ -129,6 +129,8 @@ internal sealed class PortTable : IDisposable
             {
                 CloseUnsynchronized(port);
             }
+
+            StopForeignUnsynchronized();
         }
     }
 
@@ -188,8 +190,15 @@ internal sealed class PortTable : IDisposable
             }
             else if (present.Users > 0 && present.Name != name)
             {
-                return Refuse($"The port {port} leads to another tunnel of the same agent.", _soon);
+                return Refuse(
+                    $"The port {port} leads to another tunnel of the same agent, '{present.Name}'; agents that share a port need one name.",
+                    _soon);
             }
+        }
+
+        if (!_ports.ContainsKey(port) && IsOfAnotherUnsynchronized(port, name))
+        {
+            return Refuse($"The port {port} belongs to another agent, at another node.", _later);
         }
 
         return OpenUnsynchronized(port, name, owner, out isInUse);
@@ -206,10 +215,15 @@ internal sealed class PortTable : IDisposable
                 return OpenUnsynchronized(port.Port, name, owner, out _);
             }
 
-            if (port.Users == 0 && (oldest is null || port.LeftAt < oldest.LeftAt))
+            if (port.Users == 0 && !IsOfAnotherUnsynchronized(port.Port, name) && (oldest is null || port.LeftAt < oldest.LeftAt))
             {
                 oldest = port;
             }
+        }
+
+        if (PortOfUnsynchronized(name) is { } known)
+        {
+            return OpenUnsynchronized(known, name, owner, out _);
         }
 
         var first = (int)(Hash(name, owner) % (uint)range.Count);
@@ -217,7 +231,7 @@ internal sealed class PortTable : IDisposable
         for (var i = 0; i < range.Count; i++)
         {
             var port = range.First + ((first + i) % range.Count);
-            if (_ports.ContainsKey(port))
+            if (_ports.ContainsKey(port) || IsOfAnotherUnsynchronized(port, name))
             {
                 continue;
             }
@@ -242,11 +256,13 @@ internal sealed class PortTable : IDisposable
     private TunnelPort OpenUnsynchronized(int port, string name, AgentIdentity owner, out bool isInUse)
     {
         isInUse = false;
-        var target = new RawTarget(_kind, $"{name}.{_domain}", port);
+        var target = TargetOf(name, port);
         if (!_ports.TryGetValue(port, out var entry))
         {
             entry = new PublicPort(port, owner, name, target);
         }
+
+        entry = AdoptUnsynchronized(entry, owner);
 
         if (entry.Listener is null)
         {
@@ -255,22 +271,13 @@ internal sealed class PortTable : IDisposable
                 return Refuse("The server has no open files left for a further port.", _later);
             }
 
-            try
+            if (ListenUnsynchronized(entry) is { } problem)
             {
-                entry.Listener = _listen(entry, new IPEndPoint(_address, port));
-            }
-            catch (SocketException exception)
-            {
-                isInUse = exception.SocketErrorCode == SocketError.AddressAlreadyInUse;
-                ProxyEntryLog.PortNotOpened(_logger, _kind, port, exception.SocketErrorCode.ToString());
+                isInUse = problem == SocketError.AddressAlreadyInUse;
+                ProxyEntryLog.PortNotOpened(_logger, _kind, port, problem.ToString());
                 return isInUse
                     ? Refuse($"The port {port} is in use by another program on the server.", _later)
-                    : Refuse($"The port {port} cannot be opened on the server: {exception.SocketErrorCode}.", _later);
-            }
-
-            for (var i = 0; i < _descriptors && _visitors.TryEnter(null, out var place); i++)
-            {
-                entry.Places.Add(place);
+                    : Refuse($"The port {port} cannot be opened on the server: {problem}.", _later);
             }
         }
 
@@ -279,6 +286,26 @@ internal sealed class PortTable : IDisposable
         entry.Users++;
         _ports[port] = entry;
         return new TunnelPort(new Lease(this, entry), null);
+    }
+
+    /// <returns>Why it cannot; null: it listens.</returns>
+    private SocketError? ListenUnsynchronized(PublicPort entry)
+    {
+        try
+        {
+            entry.Listener = _listen(entry, new IPEndPoint(_address, entry.Port));
+        }
+        catch (SocketException exception)
+        {
+            return exception.SocketErrorCode;
+        }
+
+        for (var i = 0; i < _descriptors && _visitors.TryEnter(null, out var place); i++)
+        {
+            entry.Places.Add(place);
+        }
+
+        return null;
     }
 
     private void Leave(PublicPort port, bool isKept)
@@ -326,13 +353,15 @@ internal sealed class PortTable : IDisposable
                 }
 
                 isAnyLeft = true;
-                if (absent >= _parked)
+                if (absent >= _parked && port.Listener is not null)
                 {
                     CloseUnsynchronized(port);
+                    MirrorUnsynchronized(port.Port);
                 }
             }
 
             over?.ForEach(RemoveUnsynchronized);
+            over?.ForEach(port => MirrorUnsynchronized(port.Port));
             if (!isAnyLeft)
             {
                 _timer.Change(Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
@@ -342,8 +371,11 @@ internal sealed class PortTable : IDisposable
 
     private void RemoveUnsynchronized(PublicPort port)
     {
-        CloseUnsynchronized(port);
         _ports.Remove(port.Port);
+        if (!TryReturnUnsynchronized(port))
+        {
+            CloseUnsynchronized(port);
+        }
     }
 
     private void CloseUnsynchronized(PublicPort port)

@@ -12,7 +12,7 @@ internal sealed class PublicPort(int port, AgentIdentity owner, string name, Raw
     public int Port => port;
 
     /// <summary>The agent for whom it is kept.</summary>
-    public AgentIdentity Owner => owner;
+    public AgentIdentity Owner { get; set; } = owner;
 
     /// <summary>The name of the last session that had it.</summary>
     public string Name { get; set; } = name;

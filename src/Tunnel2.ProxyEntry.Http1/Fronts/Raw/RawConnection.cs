@@ -58,7 +58,12 @@ internal sealed class RawConnection
         try
         {
             var request = new ForwardedRequest { OwnIdleLimit = _front.IdleLimitOf(_target.Kind) };
-            await _front.Forwarder.ForwardAsync(new RawExchange(this, _target), request).ConfigureAwait(false);
+            var exchange = new RawExchange(this, _target, request);
+            await _front.Forwarder.ForwardAsync(exchange, request).ConfigureAwait(false);
+            if (exchange.Refusal is { } refusal)
+            {
+                await RefuseAsync(refusal).ConfigureAwait(false);
+            }
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException)
         {

@@ -13,9 +13,12 @@ namespace Tunnel2.ProxyEntry.Fronts.Raw;
 /// A visitor's connection without HTTP, as the forwarder sees it: a request to switch to raw bytes (docs/protocol.md section 9), of which
 /// the visitor knows nothing. So limits, waiting for the agent, metrics, records and logs are those of requests.
 /// </summary>
-internal sealed class RawExchange(RawConnection connection, RawTarget target) : VisitorExchange
+internal sealed class RawExchange(RawConnection connection, RawTarget target, ForwardedRequest request) : VisitorExchange
 {
     private bool _hasStarted;
+
+    /// <summary>Why the node of the session refused the connection; null: it did not. That node has counted and logged it.</summary>
+    public ProxyError? Refusal { get; private set; }
 
     /// <inheritdoc/>
     public override string Method => "CONNECT";
@@ -98,8 +101,16 @@ internal sealed class RawExchange(RawConnection connection, RawTarget target) : 
     public override bool WriteInterim(scoped in HeaderBlock head) => false;
 
     /// <inheritdoc/>
-    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength) =>
-        head.Status == StatusCodes.Status101SwitchingProtocols;
+    public override bool TryStartResponse(scoped in HeaderBlock head, bool declaresLength)
+    {
+        if (head.Status == StatusCodes.Status101SwitchingProtocols)
+        {
+            return true;
+        }
+
+        Refusal = request.IsCarried ? NodeErrors.Of(head) : null;
+        return Refusal is not null;
+    }
 
     /// <inheritdoc/>
     public override void WriteBody(ReadOnlySpan<byte> data) => throw new NotSupportedException("A connection without HTTP has no body.");
@@ -121,7 +132,11 @@ internal sealed class RawExchange(RawConnection connection, RawTarget target) : 
     }
 
     /// <inheritdoc/>
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => connection.RefuseAsync(error);
+    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    {
+        Refusal = null;
+        return connection.RefuseAsync(error);
+    }
 
     /// <inheritdoc/>
     public override Task WriteAnswerAsync(ErrorResponse answer) =>

@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Connections;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Fronts.Http1;
@@ -35,14 +36,20 @@ internal sealed class SniFront
     private readonly RawFront _front;
     private readonly ProxyEntrySettings _settings;
     private readonly ISessionDirectory _directory;
+    private readonly IForeignTunnels? _foreign;
+    private readonly ISessionLocator? _locator;
     private readonly HostAddressParser _hosts;
     private readonly TimeProvider _timeProvider;
     private readonly ConcurrentDictionary<string, bool> _names = new(StringComparer.Ordinal);
     private readonly ConcurrentDictionary<string, bool>.AlternateLookup<ReadOnlySpan<char>> _lookup;
     private volatile bool _hasNames;
 
-    public SniFront(RawFront front, ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider)
+    public SniFront(
+        RawFront front, ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider,
+        IForeignTunnels? foreign = null, ISessionLocator? locator = null)
     {
+        _foreign = foreign;
+        _locator = locator;
         _front = front;
         _settings = settings;
         _directory = directory;
@@ -54,7 +61,7 @@ internal sealed class SniFront
 
     /// <summary>Serves a connection of the HTTPS listener: a tunnel of TLS gets it, or HTTPS does, unchanged.</summary>
     public Task ServeAsync(ConnectionContext connection, ConnectionDelegate next) =>
-        _hasNames ? ChooseAsync(connection, next) : next(connection);
+        _hasNames || _foreign is { HasTls: true } ? ChooseAsync(connection, next) : next(connection);
 
     /// <summary>Serves a connection of a listener that has nothing but tunnels of TLS.</summary>
     public async Task ServeAloneAsync(VisitorTransport transport)
@@ -115,7 +122,7 @@ internal sealed class SniFront
         Span<char> name = stackalloc char[DomainName.MaxLength];
         return _hosts.Parse(host, name, out var length) switch
         {
-            HostAddressOutcome.Name => _lookup.ContainsKey(name[..length]),
+            HostAddressOutcome.Name => IsTls(name[..length]),
             HostAddressOutcome.NotOurDomain => _hosts.TryReadDomain(host, name, out length) && IsOurDomain(name[..length]),
             _ => false,
         };
@@ -124,15 +131,23 @@ internal sealed class SniFront
     /// <summary>A domain of its own counts before the wildcard above it, whatever it carries.</summary>
     private bool IsOurDomain(Span<char> domain)
     {
-        if (_lookup.ContainsKey(domain))
+        if (IsTls(domain))
         {
             return true;
         }
 
         return _directory.Find(domain, out _) == NameState.Unknown
+            && _locator?.TryLocate(domain, out _) != true
             && DomainName.ToWildcard(domain) is { IsEmpty: false } wildcard
-            && _lookup.ContainsKey(wildcard);
+            && IsTls(wildcard);
     }
+
+    /// <summary>
+    /// Whether a name is that of a tunnel of TLS, here or at another node. One that was here may have come to another node as one of HTTP.
+    /// </summary>
+    private bool IsTls(ReadOnlySpan<char> name) => _foreign?.IsTls(name) == true
+        || (_lookup.ContainsKey(name)
+            && (_locator?.TryLocate(name, out _) != true || _directory.Find(name, out _) == NameState.Online));
 
     /// <summary>Takes what still comes, for a moment: a close with unread bytes is a reset, which may overtake the alert.</summary>
     private async ValueTask DropRestAsync(PipeReader input)

@@ -3,6 +3,7 @@ using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -42,7 +43,8 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
         IMeterFactory meters,
         ContainedFaults faults,
         TimeProvider timeProvider,
-        ILogger<TunnelPorts> logger)
+        ILogger<TunnelPorts> logger,
+        IForeignTunnels? foreign = null)
     {
         _settings = settings;
         _sni = sni;
@@ -75,6 +77,15 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
             faults,
             timeProvider,
             logger);
+        if (foreign is not null)
+        {
+            foreign.Changed += () =>
+            {
+                _tcp.Mirror(foreign.Ports);
+                _udp.Mirror(foreign.Ports);
+            };
+        }
+
         var meter = meters.Create(ProxyEntryMetrics.MeterName);
         meter.CreateObservableUpDownCounter(
             "tunnel2.entry.tunnel.ports",

@@ -3,6 +3,7 @@ using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Fronts.Raw;
 using Tunnel2.ProxyEntry.Limits;
@@ -201,6 +202,65 @@ public sealed class PortTableTests : IDisposable
                 before.Take($"n{i}", _ann, 0, takesAnother: true).Lease!.Port,
                 after.Take($"n{i}", _ann, 0, takesAnother: true).Lease!.Port);
         }
+    }
+
+    [Fact]
+    public void Ports_of_other_nodes_are_listened_to_where_they_are_given_here_and_free()
+    {
+        var own = Take("mine", _ann, First);
+        _inUse.Add(First + 1);
+        ForeignTunnel[] tunnels =
+        [
+            new("other", SessionKind.Tcp, First), new("used", SessionKind.Tcp, First + 1), new("far", SessionKind.Tcp, First + 2),
+            new("out", SessionKind.Tcp, 80), new("datagrams", SessionKind.Udp, First + 2),
+        ];
+        for (var i = 0; i < 3; i++)
+        {
+            _table.Mirror(tunnels);
+            Assert.Equal([First, First + 2], _open.Order());
+        }
+
+        // A port that another program uses is said once, and opened when it is free.
+        Assert.Single(_log.Lines, static line => line.Line.Contains("20001", StringComparison.Ordinal));
+        Assert.Equal((1, 1), _table.Counts);
+        _inUse.Clear();
+        _table.Mirror(tunnels);
+        Assert.Equal(3, _open.Count);
+        _table.Mirror([]);
+        Assert.Equal([First], _open);
+        Leave(own);
+    }
+
+    [Fact]
+    public void A_session_of_this_node_takes_the_port_with_its_listener_and_gives_it_back()
+    {
+        _table.Mirror([new("far", SessionKind.Tcp, First), new("other", SessionKind.Tcp, First + 1)]);
+        Assert.Equal(2, _listened);
+
+        // Any port is one that no other node has, and nobody gets one that another node has.
+        var any = Take("mine", _ann);
+        Assert.Equal(First + 2, any.Port);
+        AssertRefused(_table.Take("new", _ann, First, takesAnother: false), "belongs to another agent, at another node.", 10);
+        AssertRefused(_table.Take("new", _ann, 0, takesAnother: true), "All ports that this server gives are taken", 10);
+
+        // One that is refused its name leaves the port as it was.
+        Take("far", _ann).Dispose();
+        Assert.Equal((3, 1), (_open.Count, _table.Counts.All));
+        var lease = Take("far", _ben);
+        Assert.Equal(First, lease.Port);
+        Assert.Equal((3, 3), (_listened, _open.Count));
+        AssertRefused(_table.Take("far", _ann, First, takesAnother: false), "The port 20000 belongs to another agent.", 0);
+
+        // Its agent is at another node again: the port is open at all times.
+        Leave(lease);
+        Advance(TimeSpan.FromSeconds(4));
+        _table.Mirror([new("far", SessionKind.Tcp, First)]);
+        Advance(TimeSpan.FromSeconds(4));
+        Assert.Contains(First, _open);
+        Assert.Equal(4, _listened);
+        _table.Mirror([]);
+        Assert.Equal([First + 2], _open);
+        Leave(any);
     }
 
     private PortTable Create(PortRange range) => new(

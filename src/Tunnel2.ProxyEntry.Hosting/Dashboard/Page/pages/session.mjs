@@ -101,13 +101,11 @@ function errorItem([code, number], requests, info) {
 
 function open({ live, state, rest }) {
   const name = rest[0] ?? '', isName = /^[a-z0-9-]{1,63}(@[a-z0-9~-]{1,40})?$/.test(name);
-  // The inspector of another node is at its own address.
-  const isHere = !live.at || live.at === state.self || splitSession(name).node === state.self;
   const times = new Times();
   const now = tiles(['Requests/s', 'Errors/s', 'Median', 'p95', 'p99', 'In/s', 'Out/s']);
   const charts = rateCharts();
   const words = h('p', { class: 'note', role: 'status' }), listNote = h('p', { class: 'note' });
-  const inspection = isName && isHere ? inspectionBlock(splitSession(name).name, () => live.state.kind === 'live') : null;
+  const inspection = isName ? inspectionBlock(splitSession(name).name, () => live.state.kind === 'live') : null;
   const facts = h('dl', { class: 'facts' }), uplinks = uplinkTable(), errors = h('ul', { class: 'alerts', hidden: true });
   const list = requestList({
     info: () => state.info, matches: () => true, tall: false, isWhole: false,

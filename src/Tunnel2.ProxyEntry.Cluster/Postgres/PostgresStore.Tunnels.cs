@@ -1,0 +1,36 @@
+using Npgsql;
+using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Cluster.Stores;
+
+namespace Tunnel2.ProxyEntry.Cluster.Postgres;
+
+/// <content>What registrations carry that is not HTTP.</content>
+internal sealed partial class PostgresStore : ITunnelStore
+{
+    /// <inheritdoc/>
+    public Task<IReadOnlyList<ForeignTunnel>> ListTunnelsAsync(string node, int most, CancellationToken cancellationToken) =>
+        _connections.CallAsync<IReadOnlyList<ForeignTunnel>>(
+            async (connection, token) => await ReadAsync(
+                connection, PostgresSql.ListTunnels,
+                static reader => new ForeignTunnel(reader.GetString(0), (SessionKind)reader.GetInt16(1), reader.GetInt32(2)),
+                token, new() { Value = node }, new() { Value = (long)most }).ConfigureAwait(false),
+            cancellationToken);
+
+    /// <summary>Says what registrations carry that have just been made. Those of HTTP need no row.</summary>
+    private async Task NoteTunnelsAsync(
+        NpgsqlConnection connection, IReadOnlyList<NameClaim> claims, ClaimResult[] results, CancellationToken token)
+    {
+        var made = Enumerable.Range(0, claims.Count)
+            .Where(i => claims[i].Kind != SessionKind.Http && results[i].Status == ClaimStatus.Claimed).ToArray();
+        if (made.Length > 0)
+        {
+            await ScalarAsync(
+                connection, PostgresSql.NoteTunnels, token,
+                new() { Value = Volatile.Read(ref _channel) },
+                new() { Value = made.Select(i => results[i].Epoch).ToArray() },
+                new() { Value = made.Select(i => claims[i].Name).ToArray() },
+                new() { Value = made.Select(i => (short)claims[i].Kind).ToArray() },
+                new() { Value = made.Select(i => claims[i].Port).ToArray() }).ConfigureAwait(false);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+namespace Tunnel2.ProxyEntry.Cluster.Stores;
+
+/// <summary>What a node has last said about a limit that it shares. Both are parts of the limit: 1 is all of it.</summary>
+/// <param name="Node">The node.</param>
+/// <param name="Demand">What its visitors want, with what was refused; may be more than 1.</param>
+/// <param name="Share">What it may spend.</param>
+internal readonly record struct ShareReport(string Node, double Demand, double Share);

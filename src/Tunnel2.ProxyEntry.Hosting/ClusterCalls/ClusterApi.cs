@@ -1,0 +1,292 @@
+using Tunnel2.Inspection.Exporting;
+using Tunnel2.Inspection.Serving;
+using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Api;
+using Tunnel2.ProxyEntry.Cluster.Links;
+
+namespace Tunnel2.ProxyEntry.ClusterCalls;
+
+/// <summary>
+/// Answers calls about sessions, and about what is kept of their requests, for all nodes of a cluster: what one node has is asked of that
+/// node and passed on as it comes; lists are those of all nodes that answer in time, as one. What has come from another node is never
+/// passed on. Thread-safe.
+/// </summary>
+internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges, TimeProvider time)
+{
+    /// <summary>Until the answer of one node begins.</summary>
+    public static readonly TimeSpan HeadLimit = TimeSpan.FromSeconds(10);
+
+    /// <summary>The same for a replay, which has a minute itself.</summary>
+    public static readonly TimeSpan ReplayLimit = TimeSpan.FromSeconds(65);
+
+    private static readonly string[] _ownFields = ["connection", "transfer-encoding", "date", "server"];
+
+    /// <summary>Whether this server is a node of a cluster.</summary>
+    public bool IsOn => nodes.Exist;
+
+    /// <summary>Answers a call that was allowed.</summary>
+    /// <param name="http">The request.</param>
+    /// <param name="operation">What it asks for.</param>
+    /// <param name="path">The segments of its path.</param>
+    /// <param name="here">Answers with what this node has.</param>
+    public async Task HandleAsync(HttpContext http, ApiOperation operation, string[] path, Func<HttpContext, Task> here)
+    {
+        var call = new ClusterCall(http, operation, path, nodes.Self, here);
+        try
+        {
+            if (AdminOrigin.IsOfAnotherPage(http.Request))
+            {
+                await here(http).ConfigureAwait(false);
+            }
+            else if (call.Parameter("node") is { } node)
+            {
+                await PassAsync(call, node, call.Target(("node", null))).ConfigureAwait(false);
+            }
+            else if (call.Target().Length > NodeCall.MaxTarget)
+            {
+                await call.FailAsync(StatusCodes.Status414UriTooLong, "parameter", "Path and query are too long.").ConfigureAwait(false);
+            }
+            else
+            {
+                await AnswerAsync(call).ConfigureAwait(false);
+            }
+        }
+        catch (OperationCanceledException) when (http.RequestAborted.IsCancellationRequested)
+        {
+            // The caller has left.
+        }
+    }
+
+    private Task AnswerAsync(ClusterCall call) => call.Operation.Spread switch
+    {
+        OperationSpread.SessionList => SessionsAsync(call),
+        OperationSpread.Session => SessionAsync(call),
+        OperationSpread.RequestList => RequestsAsync(call),
+        OperationSpread.Inspection => InspectionAsync(call),
+        OperationSpread.ExchangeList => exchanges.ListAsync(call),
+        OperationSpread.EachNode => EachAsync(call),
+        OperationSpread.ExchangeFile when call.Parameter("id") is { } id => ExchangeAsync(call, id),
+        OperationSpread.ExchangeFile => FileAsync(call),
+        OperationSpread.Exchange => ExchangeAsync(call, call.Rest[1]),
+        _ => call.Here(call.Http),
+    };
+
+    private async Task SessionsAsync(ClusterCall call)
+    {
+        var replies = await AskAllAsync(call, call.Target()).ConfigureAwait(false);
+        if (!replies.Any(static reply => reply.IsDone))
+        {
+            await call.FailAsync(replies).ConfigureAwait(false);
+            return;
+        }
+
+        await call.WriteAsync(
+            StatusCodes.Status200OK, InspectorResponse.Json,
+            call.IsOfInspector ? ClusterLists.Inspected(replies)
+                : ClusterLists.Sessions(replies, call.Number("limit") ?? SessionsApi.UsuallyListed)).ConfigureAwait(false);
+    }
+
+    private async Task RequestsAsync(ClusterCall call)
+    {
+        var replies = await AskAllAsync(call, call.Target()).ConfigureAwait(false);
+        await (replies.Any(static reply => reply.IsDone)
+            ? call.WriteAsync(
+                StatusCodes.Status200OK, InspectorResponse.Json,
+                ClusterLists.Requests(replies, call.Number("limit") ?? RequestsApi.UsuallyListed))
+            : call.FailAsync(replies)).ConfigureAwait(false);
+    }
+
+    /// <summary>One session: shows it, or asks its node to drain or to end it.</summary>
+    private async Task SessionAsync(ClusterCall call)
+    {
+        var replies = await AskAllAsync(
+            call, call.SessionTarget("", ("session", call.Parameter("session"))), HttpMethods.Get).ConfigureAwait(false);
+        var found = replies.Where(static reply => reply.IsDone).ToList();
+        if (found.Count > 1 || replies.Any(static reply => reply.Status == StatusCodes.Status409Conflict))
+        {
+            await call.FailAsync(
+                StatusCodes.Status409Conflict, "several-sessions",
+                "Several sessions have this name: say which one with 'session', or with 'node'.").ConfigureAwait(false);
+        }
+        else if (found is not [var one] || one.Document() is not { } session)
+        {
+            await call.FailAsync(replies).ConfigureAwait(false);
+        }
+        else if (call.Method == HttpMethods.Get)
+        {
+            await call.WriteAsync(StatusCodes.Status200OK, one.ContentType, ClusterLists.WithNode(session, one.Node)).ConfigureAwait(false);
+        }
+        else
+        {
+            await PassAsync(call, one.Node, call.Target(("session", session.GetProperty("sessionId").GetString()))).ConfigureAwait(false);
+        }
+    }
+
+    private async Task InspectionAsync(ClusterCall call)
+    {
+        var replies = await AskAllAsync(call, call.Target()).ConfigureAwait(false);
+        await (!replies.Any(static reply => reply.IsDone) ? call.FailAsync(replies)
+            : call.Method == HttpMethods.Delete ? call.WriteAsync(StatusCodes.Status204NoContent, "", default)
+            : call.WriteAsync(StatusCodes.Status200OK, InspectorResponse.Json, ClusterLists.Inspection(call.Session!, replies)))
+            .ConfigureAwait(false);
+    }
+
+    private async Task EachAsync(ClusterCall call)
+    {
+        var replies = await AskAllAsync(call, call.Target()).ConfigureAwait(false);
+        await (replies.Any(static reply => reply.IsDone)
+            ? call.WriteAsync(StatusCodes.Status204NoContent, "", default)
+            : call.FailAsync(replies)).ConfigureAwait(false);
+    }
+
+    private async Task ExchangeAsync(ClusterCall call, string id)
+    {
+        var (node, _) = ExchangeId.Split(id);
+        if (call.Rest is [_, _, "compare", var other] && ExchangeId.Split(other).Node is { } second && second != (node ?? nodes.Self))
+        {
+            await call.FailAsync(
+                StatusCodes.Status409Conflict, "other-node", "Exchanges of two nodes cannot be compared.").ConfigureAwait(false);
+            return;
+        }
+
+        if (node is null)
+        {
+            // An id of before the cluster: of this node where it inspects the session, otherwise of the only one that does.
+            var (inspecting, replies) = await InspectingAsync(call).ConfigureAwait(false);
+            node = inspecting.Contains(nodes.Self) ? nodes.Self : inspecting is [var only] ? only : null;
+            if (node is null)
+            {
+                await (inspecting.Count > 1
+                    ? call.FailAsync(
+                        StatusCodes.Status409Conflict, "several-nodes",
+                        $"Several nodes inspect the session: say which one, as in {inspecting[0]}{ExchangeId.Separator}{id}.")
+                    : FailOfNoneAsync(call, replies)).ConfigureAwait(false);
+                return;
+            }
+        }
+
+        await PassAsync(call, node, call.Target()).ConfigureAwait(false);
+    }
+
+    private async Task FileAsync(ClusterCall call)
+    {
+        var (inspecting, replies) = await InspectingAsync(call).ConfigureAwait(false);
+        var lost = replies.Where(static reply => reply.IsLost).Select(static reply => reply.Node).ToList();
+        await (inspecting.Count == 0 ? FailOfNoneAsync(call, replies)
+            : inspecting is [var only] && lost.Count == 0 ? PassAsync(call, only, call.Target())
+            : exchanges.WriteFileAsync(call, inspecting, lost)).ConfigureAwait(false);
+    }
+
+    private static Task FailOfNoneAsync(ClusterCall call, IReadOnlyList<NodeReply> replies) =>
+        replies.FirstOrDefault(static reply => reply.IsLost) is { } lost
+            ? call.FailAsync(
+                StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {lost.Node} does not answer: {lost.Problem}.")
+            : call.FailAsync(StatusCodes.Status404NotFound, "no-session", "No session of this name is inspected.");
+
+    /// <summary>The nodes that inspect a call's session.</summary>
+    private async Task<(IReadOnlyList<string> Nodes, IReadOnlyList<NodeReply> Replies)> InspectingAsync(ClusterCall call)
+    {
+        var replies = await AskAllAsync(call, call.SessionTarget("/inspection"), HttpMethods.Get).ConfigureAwait(false);
+        return ([.. replies.Where(static reply => ClusterLists.UntilOf(reply) is not null).Select(static reply => reply.Node)], replies);
+    }
+
+    private async Task<IReadOnlyList<NodeReply>> AskAllAsync(ClusterCall call, string target, string? method = null)
+    {
+        var all = await nodes.ListAsync(call.Session, call.Left).ConfigureAwait(false);
+        return await Task.WhenAll(all.Select(node => nodes.AskAsync(
+            call.Http, node, method ?? call.Method, target, call.Here, TimeSpan.Zero, call.Left))).ConfigureAwait(false);
+    }
+
+    /// <summary>Lets one node answer.</summary>
+    private async Task PassAsync(ClusterCall call, string node, string target)
+    {
+        if (node == nodes.Self)
+        {
+            var query = target.IndexOf('?', StringComparison.Ordinal);
+            call.Http.Request.QueryString = query < 0 ? QueryString.Empty : new QueryString(target[query..]);
+            await call.Here(call.Http).ConfigureAwait(false);
+            return;
+        }
+
+        if (nodes.Find(node) is not { } location)
+        {
+            await call.FailAsync(
+                StatusCodes.Status404NotFound, "no-node", "There is no node of this name that lives.").ConfigureAwait(false);
+            return;
+        }
+
+        if (await ReadAsync(call).ConfigureAwait(false) is not { } body)
+        {
+            await call.FailAsync(
+                StatusCodes.Status413PayloadTooLarge, "body", "The body is too large, or of unknown length.").ConfigureAwait(false);
+            return;
+        }
+
+        var request = new NodeCallRequest(call.Method, target) { ContentType = call.Http.Request.ContentType ?? "", Body = body };
+        var limit = call.Operation.OwnBody > 0 ? ReplayLimit : HeadLimit + TimeSpan.FromSeconds(call.Number("wait") ?? 0);
+        using var late = new CancellationTokenSource(limit, time);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, call.Left);
+        try
+        {
+            var (answer, place, problem) = await nodes.CallAsync(call.Http, location, request, stop.Token).ConfigureAwait(false);
+            if (answer is null)
+            {
+                await call.FailAsync(
+                    StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {node} does not answer: {problem!.Text}.")
+                    .ConfigureAwait(false);
+                return;
+            }
+
+            // What has begun may take as long as the caller takes for it.
+            late.CancelAfter(Timeout.InfiniteTimeSpan);
+            using (place)
+            using (answer)
+            {
+                await PassAsync(call, answer).ConfigureAwait(false);
+            }
+        }
+        catch (OperationCanceledException) when (!call.Left.IsCancellationRequested)
+        {
+            await call.FailAsync(
+                StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {node} does not answer in time.").ConfigureAwait(false);
+        }
+        catch (IOException)
+        {
+            // The rest will not come: a cut tells it from the end.
+            call.Http.Abort();
+        }
+    }
+
+    private static async Task PassAsync(ClusterCall call, NodeCallAnswer answer)
+    {
+        var response = call.Http.Response;
+        response.StatusCode = answer.Status;
+        foreach (var (name, value) in answer.Fields)
+        {
+            if (!_ownFields.Contains(name, StringComparer.OrdinalIgnoreCase))
+            {
+                response.Headers[name] = value;
+            }
+        }
+
+        if (answer.Status != StatusCodes.Status204NoContent && !HttpMethods.IsHead(call.Http.Request.Method))
+        {
+            await answer.Body.CopyToAsync(response.Body, call.Left).ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>The body of a call that takes one; null: it is too large.</summary>
+    private static async ValueTask<ReadOnlyMemory<byte>?> ReadAsync(ClusterCall call)
+    {
+        var request = call.Http.Request;
+        var length = request.ContentLength ?? 0;
+        if (length > call.Operation.OwnBody || (request.ContentLength is null && request.Headers.TransferEncoding.Count > 0))
+        {
+            return null;
+        }
+
+        var body = new byte[length];
+        await request.Body.ReadExactlyAsync(body, call.Left).ConfigureAwait(false);
+        return body;
+    }
+}

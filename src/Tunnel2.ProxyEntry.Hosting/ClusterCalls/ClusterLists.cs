@@ -1,0 +1,206 @@
+using System.Buffers;
+using System.Text.Json;
+
+namespace Tunnel2.ProxyEntry.ClusterCalls;
+
+/// <summary>
+/// Makes one answer of those of several nodes. What a node has written is taken over as it is, with the node's name. Stateless.
+/// </summary>
+internal static class ClusterLists
+{
+    /// <summary>A page of sessions. Each node has given as many after the same name.</summary>
+    public static ReadOnlyMemory<byte> Sessions(IReadOnlyList<NodeReply> replies, int limit)
+    {
+        var documents = Documents(replies);
+        var all = documents.SelectMany(static one => Items(one.Document, "sessions").Select(session => (one.Node, Session: session)))
+            .OrderBy(static one => Text(one.Session, "name"), StringComparer.Ordinal).ThenBy(static one => one.Node, StringComparer.Ordinal)
+            .ToList();
+        while (limit < all.Count && Text(all[limit].Session, "name") == Text(all[limit - 1].Session, "name"))
+        {
+            // The next page begins after a name, so a page has all sessions of its last one.
+            limit++;
+        }
+
+        var hasMore = limit < all.Count || documents.Any(static one => Text(one.Document, "next").Length > 0);
+        return Write(json =>
+        {
+            json.WriteStartArray("sessions"u8);
+            foreach (var (node, session) in all.Take(limit))
+            {
+                WriteWithNode(json, session, node);
+            }
+
+            json.WriteEndArray();
+            json.WriteNumber("total"u8, documents.Sum(static one => Number(one.Document, "total")));
+            if (hasMore && all.Count > 0)
+            {
+                json.WriteString("next"u8, Text(all[Math.Min(limit, all.Count) - 1].Session, "name"));
+            }
+
+            WriteNodes(json, replies);
+        });
+    }
+
+    /// <summary>The sessions that are inspected at some node, each name once.</summary>
+    public static ReadOnlyMemory<byte> Inspected(IReadOnlyList<NodeReply> replies)
+    {
+        var documents = Documents(replies);
+        var names = documents.SelectMany(static one => Items(one.Document, "sessions").Select(session => (one.Node, Session: session)))
+            .GroupBy(static one => Text(one.Session, "name"), StringComparer.Ordinal);
+        return Write(json =>
+        {
+            // The build of the page is that of the node that was asked, which is the first one.
+            json.WriteString("build"u8, documents.Count > 0 ? Text(documents[0].Document, "build") : "");
+            json.WriteStartArray("sessions"u8);
+            foreach (var name in names)
+            {
+                json.WriteStartObject();
+                foreach (var member in name.First().Session.EnumerateObject().Where(static member => member.Name != "until"))
+                {
+                    member.WriteTo(json);
+                }
+
+                json.WriteString("until"u8, name.Max(static one => Text(one.Session, "until")));
+                json.WriteStartArray("at"u8);
+                foreach (var (node, _) in name)
+                {
+                    json.WriteStringValue(node);
+                }
+
+                json.WriteEndArray();
+                json.WriteEndObject();
+            }
+
+            json.WriteEndArray();
+            WriteNodes(json, replies);
+        });
+    }
+
+    /// <summary>The last requests of a session, the newest first.</summary>
+    public static ReadOnlyMemory<byte> Requests(IReadOnlyList<NodeReply> replies, int limit) => Write(json =>
+    {
+        json.WriteStartArray("requests"u8);
+        foreach (var (node, request) in Documents(replies)
+            .SelectMany(static one => Items(one.Document, "requests").Select(request => (one.Node, Request: request)))
+            .OrderByDescending(static one => Time(one.Request)).Take(limit))
+        {
+            WriteWithNode(json, request, node);
+        }
+
+        json.WriteEndArray();
+        WriteNodes(json, replies);
+    });
+
+    /// <summary>Until when a session is inspected: at the node that does it longest, and at each.</summary>
+    public static ReadOnlyMemory<byte> Inspection(string session, IReadOnlyList<NodeReply> replies) => Write(json =>
+    {
+        json.WriteString("name"u8, session);
+        json.WriteString("until"u8, replies.Max(UntilOf));
+        WriteNodes(json, replies, static (json, reply) =>
+        {
+            if (UntilOf(reply) is { } until)
+            {
+                json.WriteString("until"u8, until);
+            }
+        });
+    });
+
+    /// <summary>Until when a node inspects a session, by its answer; null: it does not.</summary>
+    public static string? UntilOf(NodeReply reply) =>
+        reply.Document() is { } document && Text(document, "until") is { Length: > 0 } until ? until : null;
+
+    /// <summary>A document with the name of its node.</summary>
+    public static ReadOnlyMemory<byte> WithNode(JsonElement document, string node)
+    {
+        var buffer = new ArrayBufferWriter<byte>();
+        using (var json = new Utf8JsonWriter(buffer))
+        {
+            WriteWithNode(json, document, node);
+        }
+
+        return buffer.WrittenMemory;
+    }
+
+    /// <summary>Writes an object.</summary>
+    public static ReadOnlyMemory<byte> Write(Action<Utf8JsonWriter> members)
+    {
+        var buffer = new ArrayBufferWriter<byte>();
+        using (var json = new Utf8JsonWriter(buffer))
+        {
+            json.WriteStartObject();
+            members(json);
+            json.WriteEndObject();
+        }
+
+        return buffer.WrittenMemory;
+    }
+
+    /// <summary>Writes which nodes were asked, and which of them the list lacks.</summary>
+    public static void WriteNodes(
+        Utf8JsonWriter json, IReadOnlyList<NodeReply> replies, Action<Utf8JsonWriter, NodeReply>? further = null)
+    {
+        json.WriteStartArray("nodes"u8);
+        foreach (var reply in replies)
+        {
+            json.WriteStartObject();
+            json.WriteString("node"u8, reply.Node);
+            json.WriteString("state"u8, reply.State);
+            if (reply.Problem.Length > 0)
+            {
+                json.WriteString("problem"u8, reply.Problem);
+            }
+
+            further?.Invoke(json, reply);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    /// <summary>The documents of those that have answered with one.</summary>
+    public static List<(string Node, JsonElement Document)> Documents(IReadOnlyList<NodeReply> replies)
+    {
+        var documents = new List<(string, JsonElement)>();
+        foreach (var reply in replies)
+        {
+            if (reply.Document() is { } document)
+            {
+                documents.Add((reply.Node, document));
+            }
+        }
+
+        return documents;
+    }
+
+    /// <summary>The objects of an array; none where there is no such.</summary>
+    public static IEnumerable<JsonElement> Items(JsonElement document, string name) =>
+        document.TryGetProperty(name, out var array) && array.ValueKind == JsonValueKind.Array
+            ? array.EnumerateArray().Where(static item => item.ValueKind == JsonValueKind.Object)
+            : [];
+
+    /// <summary>A text; empty where there is none.</summary>
+    public static string Text(JsonElement document, string name) =>
+        document.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.String ? value.GetString() ?? "" : "";
+
+    /// <summary>A number; 0 where there is none.</summary>
+    public static long Number(JsonElement document, string name) =>
+        document.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.Number && value.TryGetInt64(out var number)
+            ? number : 0;
+
+    /// <summary>When a request or an exchange has begun.</summary>
+    public static DateTimeOffset Time(JsonElement one) =>
+        one.TryGetProperty("startedAt", out var value) && value.ValueKind == JsonValueKind.String
+            && value.TryGetDateTimeOffset(out var time) ? time : default;
+
+    private static void WriteWithNode(Utf8JsonWriter json, JsonElement one, string node)
+    {
+        json.WriteStartObject();
+        json.WriteString("node"u8, node);
+        foreach (var member in one.EnumerateObject().Where(static member => member.Name != "node"))
+        {
+            member.WriteTo(json);
+        }
+
+        json.WriteEndObject();
+    }
+}

@@ -1,0 +1,99 @@
+using System.Net;
+using System.Text.Json;
+using Microsoft.Extensions.Logging;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Cluster;
+using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Cluster;
+
+/// <summary>Nodes that know each other, a mirror as the service of <c>web</c>, and a client of each node's API.</summary>
+internal sealed class AdministeredCluster : IAsyncDisposable
+{
+    public const string Session = "/api/v1/sessions/web";
+
+    private static readonly TimeSpan _long = TimeSpan.FromSeconds(60);
+
+    private readonly RawTcpServer _mirror = RawTcpServer.Start(Mirror.ServeAsync);
+    private readonly List<HttpClient> _admins = [];
+
+    private AdministeredCluster(RealCluster cluster) => Cluster = cluster;
+
+    public RealCluster Cluster { get; }
+
+    public static async Task<AdministeredCluster> StartAsync(PostgresServer server, int nodes, params string[] settings)
+    {
+        var administered = new AdministeredCluster(await RealCluster.StartAsync(server, nodes, settings));
+        foreach (var node in administered.Cluster.Nodes)
+        {
+            await KnowsAsync(node, nodes - 1);
+            administered._admins.Add(new HttpClient { BaseAddress = new Uri($"http://{node.Admin}"), Timeout = _long });
+        }
+
+        return administered;
+    }
+
+    /// <summary>The API of a node.</summary>
+    public HttpClient Admin(int node) => _admins[node];
+
+    /// <summary>Waits until a node knows as many others.</summary>
+    public static Task KnowsAsync(EntryFixture node, int others) => WaitSignal.UntilAsync(
+        () =>
+        {
+            node.Part<IOtherNodes>().Ask();
+            return node.Part<IOtherNodes>().Known.Count == others;
+        },
+        $"{others} other nodes are known", _long);
+
+    /// <summary>Starts the agent of <c>web</c> with sessions at some nodes.</summary>
+    public Task<AgentFixture> StartAgentAsync(params int[] nodes)
+    {
+        var options = Cluster.Options(0, nodes);
+        return Cluster.StartAgentAsync(options with { Upstream = AgentFixture.Options(1, _mirror.Port).Upstream });
+    }
+
+    /// <summary>Inspects the session, asked at a node.</summary>
+    public async Task InspectAsync(int node) =>
+        Assert.Equal(HttpStatusCode.OK, (await Admin(node).PutAsync(Session + "/inspection?minutes=5", null)).StatusCode);
+
+    /// <summary>One request at a node.</summary>
+    public async Task VisitAsync(int node, string target, string fields = "", string body = "")
+    {
+        await using var visitor = await RawHttpClient.ConnectAsync(Cluster.Nodes[node].Http);
+        await visitor.WriteAsync(
+            $"POST {target} HTTP/1.1\r\nHost: {ClusterFixture.Host}\r\n{fields}Content-Length: {body.Length}\r\n\r\n{body}");
+        var head = await visitor.ReadHeadAsync();
+        await visitor.ReadBodyAsync(head);
+        Assert.Equal(200, head.StatusCode);
+    }
+
+    /// <summary>What a node answers with 200.</summary>
+    public async Task<JsonElement> GetAsync(int node, string path)
+    {
+        var (status, json, text) = await AskAsync(node, path);
+        var warnings = string.Join('\n', Cluster.Nodes[node].Log.All.Where(static line => line.Level >= LogLevel.Warning));
+        Assert.True(status == 200, $"{path} at {node}: {status} {text} {warnings}");
+        return json;
+    }
+
+    /// <summary>What a node answers.</summary>
+    public async Task<(int Status, JsonElement Json, string Text)> AskAsync(int node, string path)
+    {
+        using var response = await Admin(node).GetAsync(path);
+        var text = await response.Content.ReadAsStringAsync();
+        using var json = JsonDocument.Parse(text.Length == 0 ? "null" : text);
+        return ((int)response.StatusCode, json.RootElement.Clone(), text);
+    }
+
+    /// <summary>The ids of a list.</summary>
+    public static string[] Ids(JsonElement list) =>
+        [.. list.GetProperty("exchanges").EnumerateArray().Select(static one => one.GetProperty("id").GetString()!)];
+
+    public async ValueTask DisposeAsync()
+    {
+        _admins.ForEach(static admin => admin.Dispose());
+        await Cluster.DisposeAsync();
+        await _mirror.DisposeAsync();
+    }
+}

@@ -1,0 +1,174 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Text;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Cluster;
+using Tunnel2.ProxyEntry.Cluster.Links;
+using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.TestUtilities;
+using static Tunnel2.FunctionalTests.Cluster.AdministeredCluster;
+
+namespace Tunnel2.FunctionalTests.Cluster;
+
+/// <summary>Sessions by the API of any node, and who may not ask a node for them.</summary>
+public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFixture<PostgresServer>
+{
+    [Fact]
+    public async Task Sessions_of_all_nodes_are_listed_shown_drained_and_ended_at_any_node()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        var list = await cluster.GetAsync(1, "/api/v1/sessions");
+        var session = Assert.Single(list.GetProperty("sessions").EnumerateArray());
+        Assert.Equal(("web", "e1"), (session.GetProperty("name").GetString(), session.GetProperty("node").GetString()));
+        Assert.Equal(1, list.GetProperty("total").GetInt32());
+        Assert.Empty((await cluster.GetAsync(1, "/api/v1/sessions?node=e2")).GetProperty("sessions").EnumerateArray());
+        var id = session.GetProperty("sessionId").GetString();
+        Assert.Equal(id, (await cluster.GetAsync(1, Session)).GetProperty("sessionId").GetString());
+        Assert.Equal(404, (await cluster.AskAsync(1, "/api/v1/sessions/none")).Status);
+
+        await cluster.VisitAsync(1, "/asked");
+        await cluster.Cluster.Nodes[0].UntilAsync(
+            () => cluster.Cluster.Nodes[0].Live.Ring is { } ring && Volatile.Read(ref ring.Head) > 0, "the request is recorded");
+        var request = Assert.Single((await cluster.GetAsync(1, Session + "/requests")).GetProperty("requests").EnumerateArray());
+        Assert.Equal(("/asked", "e1"), (request.GetProperty("target").GetString(), request.GetProperty("node").GetString()));
+
+        using var drained = await cluster.Admin(1).PutAsync(Session + "/drain", null);
+        Assert.Equal(HttpStatusCode.Accepted, drained.StatusCode);
+        Assert.Contains("127.0.0.1 at node e2 (no token is set) drains session web", Line(cluster), StringComparison.Ordinal);
+        await cluster.Cluster.Nodes[0].UntilAsync(
+            () => cluster.Cluster.Nodes[0].Directory.Snapshot() is [{ IsLeaving: false } other] && other.DisplayId != id,
+            "the agent has another session");
+        using var ended = await cluster.Admin(1).DeleteAsync(Session);
+        Assert.Equal(HttpStatusCode.NoContent, ended.StatusCode);
+    }
+
+    [Fact]
+    public async Task A_name_with_sessions_at_two_nodes_needs_to_say_which()
+    {
+        await using var cluster = await StartAsync(server, 3);
+        await cluster.StartAgentAsync(0, 1);
+        var sessions = (await cluster.GetAsync(2, "/api/v1/sessions?limit=1")).GetProperty("sessions").EnumerateArray().ToList();
+        Assert.Equal(["e1", "e2"], sessions.Select(static one => one.GetProperty("node").GetString()));
+        Assert.Equal(409, (await cluster.AskAsync(2, Session)).Status);
+        using (var refused = await cluster.Admin(2).DeleteAsync(Session))
+        {
+            Assert.Equal(HttpStatusCode.Conflict, refused.StatusCode);
+        }
+
+        var second = await cluster.GetAsync(2, Session + "?session=" + sessions[1].GetProperty("sessionId"));
+        Assert.Equal("e2", second.GetProperty("node").GetString());
+        using var ended = await cluster.Admin(2).DeleteAsync(Session + "?node=e2");
+        Assert.Equal(HttpStatusCode.NoContent, ended.StatusCode);
+        using var unknown = await cluster.Admin(2).DeleteAsync(Session + "?node=e9");
+        Assert.Equal(HttpStatusCode.NotFound, unknown.StatusCode);
+    }
+
+    [Theory]
+    [InlineData("GET", "/api/v1/tokens", 403)]
+    [InlineData("DELETE", "/api/v1/tokens/ci", 403)]
+    [InlineData("GET", "/api/v1/policies", 403)]
+    [InlineData("GET", "/api/v1/certificates", 403)]
+    [InlineData("GET", "/api/v1/openapi.json", 403)]
+    [InlineData("GET", "/api/v1/none", 403)]
+    [InlineData("GET", "/metrics", 404)]
+    [InlineData("GET", "/inspector/", 404)]
+    [InlineData("GET", "/live", 404)]
+    [InlineData("GET", "/api/v1/sessions/web", 404)]
+    [InlineData("GET", "/api/v1/sessions/web/exchanges", 404)]
+    public async Task A_node_gets_no_more_than_what_nodes_ask_for_and_nothing_of_a_third_one(string method, string target, int status)
+    {
+        await using var cluster = await StartAsync(server, 3);
+        await cluster.StartAgentAsync(0);
+        await cluster.InspectAsync(0);
+        Assert.Equal(status, await CallAsync(cluster, 1, method, target));
+        Assert.Equal(200, await CallAsync(cluster, 1, "GET", "/api/v1/sessions"));
+        Assert.Equal(200, await CallAsync(cluster, 0, "GET", "/api/v1/sessions/web/exchanges"));
+    }
+
+    [Fact]
+    public async Task The_token_is_asked_for_where_the_user_asks()
+    {
+        await using var cluster = await StartAsync(server, 2, "Admin:Token=admin-secret");
+        await cluster.StartAgentAsync(0);
+        foreach (var path in new[] { "/api/v1/sessions", Session + "/exchanges", Session + "/inspection" })
+        {
+            Assert.Equal(HttpStatusCode.Unauthorized, (await cluster.Admin(1).GetAsync(path)).StatusCode);
+        }
+
+        cluster.Admin(1).DefaultRequestHeaders.Add("Authorization", "Bearer admin-secret");
+        using (var ended = await cluster.Admin(1).DeleteAsync(Session))
+        {
+            Assert.Equal(HttpStatusCode.NoContent, ended.StatusCode);
+        }
+
+        Assert.Contains("127.0.0.1 at node e2 (by Admin:Token) ends session web", Line(cluster), StringComparison.Ordinal);
+        cluster.Admin(1).DefaultRequestHeaders.Add("Origin", "http://evil.example");
+        using var foreign = await cluster.Admin(1).PutAsync(Session + "/inspection", null);
+        Assert.Equal(HttpStatusCode.Forbidden, foreign.StatusCode);
+    }
+
+    [Theory]
+    [InlineData("*api.localhost")]
+    [InlineData("*api")]
+    [InlineData("api.tunnel2.internal")]
+    [InlineData("%2aapi.localhost")]
+    public async Task No_visitor_reaches_a_call(string host)
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await using var visitor = await RawHttpClient.ConnectAsync(cluster.Cluster.Nodes[1].Http);
+        await visitor.SendRequestAsync("/api/v1/sessions", host, fields: "Tunnel2-Node: e2\r\nForwarded: host=*api\r\n");
+        Assert.InRange((await visitor.ReadHeadAsync()).StatusCode, 400, 499);
+    }
+
+    [Theory]
+    [InlineData("tunnel2-node/1")]
+    [InlineData("tunnel2/1")]
+    [InlineData("http/1.1")]
+    public async Task Nobody_without_a_certificate_of_the_cluster_gets_an_answer(string protocol)
+    {
+        await using var cluster = await StartAsync(server, 2);
+        using var client = new TcpClient();
+        await client.ConnectAsync(cluster.Cluster.Nodes[0].Part<NodeLinkListener>().EndPoint);
+        await using var tls = new SslStream(client.GetStream());
+        var answer = new byte[1];
+        var read = 0;
+        try
+        {
+            await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions
+            {
+                TargetHost = "e1.node.tunnel2.internal",
+                ApplicationProtocols = [new SslApplicationProtocol(protocol)],
+                RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+            });
+            await tls.WriteAsync(Encoding.ASCII.GetBytes("GET /api/v1/sessions HTTP/1.1\r\nHost: *api\r\n\r\n"));
+            read = await tls.ReadAsync(answer);
+        }
+        catch (Exception exception) when (exception is IOException or AuthenticationException)
+        {
+            // That is what it is to be.
+        }
+
+        Assert.Equal(0, read);
+    }
+
+    private static string Line(AdministeredCluster cluster) =>
+        Assert.Single(cluster.Cluster.Nodes[0].Log.All, static line => line.EventId == 2230).Text;
+
+    /// <summary>Calls a node as the last node would.</summary>
+    private static async Task<int> CallAsync(AdministeredCluster cluster, int node, string method, string target)
+    {
+        var from = cluster.Cluster.Nodes[^1];
+        var location = from.Part<IOtherNodes>().Known.Single(other => other.NodeId == $"e{node + 1}");
+        using var patience = new CancellationTokenSource(TimeSpan.FromSeconds(60));
+        var (answer, problem) = await from.Part<NodeLinks>().CallAsync(location, new NodeCallRequest(method, target), patience.Token);
+        Assert.Null(problem);
+        using (answer)
+        {
+            return answer!.Status;
+        }
+    }
+}

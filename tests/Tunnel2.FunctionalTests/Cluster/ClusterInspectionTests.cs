@@ -1,0 +1,217 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using System.Text.Json;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.TestUtilities;
+using static Tunnel2.FunctionalTests.Cluster.AdministeredCluster;
+
+namespace Tunnel2.FunctionalTests.Cluster;
+
+/// <summary>The inspector, asked at another node than that of the session, with real nodes, links and database.</summary>
+public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixture<PostgresServer>
+{
+    [Fact]
+    public async Task All_of_the_inspector_is_at_a_node_without_the_session()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await cluster.InspectAsync(1);
+        var inspection = await cluster.GetAsync(1, Session + "/inspection");
+        Assert.Equal(JsonValueKind.String, inspection.GetProperty("until").ValueKind);
+        Assert.Contains(inspection.GetProperty("nodes").EnumerateArray(), static one =>
+            one.GetProperty("node").GetString() == "e1" && one.TryGetProperty("until", out _));
+
+        await cluster.VisitAsync(1, "/first?token=hidden", "Authorization: Bearer hidden\r\n", "one");
+        await cluster.VisitAsync(0, "/second", "X-Which: two\r\n", "two");
+        var inspected = await cluster.GetAsync(1, "/api/v1/sessions?inspected=true");
+        Assert.Contains(inspected.GetProperty("sessions").EnumerateArray(), static one =>
+            one.GetProperty("name").GetString() == "web" && one.GetProperty("at")[0].GetString() == "e1");
+        for (var node = 0; node < 2; node++)
+        {
+            var list = await cluster.GetAsync(node, Session + "/exchanges");
+            Assert.Equal(["e1:2", "e1:1"], Ids(list));
+            Assert.Equal("e1", list.GetProperty("exchanges")[0].GetProperty("node").GetString());
+            Assert.Equal(["e1:2"], Ids(await cluster.GetAsync(node, Session + "/exchanges?q=two")));
+            Assert.Equal(["e1:2"], Ids(await cluster.GetAsync(node, Session + "/exchanges?limit=1")));
+            Assert.Equal(["e1:1"], Ids(await cluster.GetAsync(node, Session + "/exchanges?before=e1:2")));
+            var detail = await cluster.GetAsync(node, Session + "/exchanges/e1:1");
+            Assert.Equal("one", detail.GetProperty("request").GetProperty("body").GetProperty("text").GetString());
+            Assert.Equal("/first?token=***", detail.GetProperty("target").GetString());
+            Assert.Contains(detail.GetProperty("request").GetProperty("fields").EnumerateArray(), static field =>
+                field.GetProperty("name").GetString() == "Authorization" && field.GetProperty("value").GetString() == "Bearer ***");
+            Assert.Equal("two", await cluster.Admin(node).GetStringAsync(Session + "/exchanges/e1:2/request/body"));
+            Assert.Contains(
+                "curl", (await cluster.GetAsync(node, Session + "/exchanges/e1:2/copy/curl")).GetProperty("text").GetString(),
+                StringComparison.Ordinal);
+            var compared = await cluster.GetAsync(node, Session + "/exchanges/e1:1/compare/e1:2");
+            Assert.Equal("e1:2", compared.GetProperty("second").GetString());
+            var har = await cluster.GetAsync(node, Session + "/exchanges.har");
+            Assert.Equal(2, har.GetProperty("log").GetProperty("entries").GetArrayLength());
+        }
+
+        Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/exchanges")).StatusCode);
+        Assert.Empty(Ids(await cluster.GetAsync(0, Session + "/exchanges")));
+        Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/inspection")).StatusCode);
+        Assert.Equal(404, (await cluster.AskAsync(0, Session + "/exchanges")).Status);
+        Assert.Equal(404, (await cluster.AskAsync(1, Session + "/exchanges")).Status);
+    }
+
+    [Fact]
+    public async Task A_replay_asked_at_another_node_is_sent_and_logged_at_the_node_of_the_session()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await cluster.InspectAsync(1);
+        await cluster.VisitAsync(1, "/again", "Authorization: Bearer hidden\r\n", "one");
+        using var changes = new StringContent("""{"body":"changed"}""", Encoding.UTF8, "application/json");
+        using var response = await cluster.Admin(1).PostAsync(Session + "/exchanges/e1:1/replay", changes);
+        using var json = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
+        Assert.Equal((200, "e1:2"), ((int)response.StatusCode, json.RootElement.GetProperty("id").GetString()));
+        var exchange = json.RootElement.GetProperty("exchange");
+        Assert.Equal("e1:1", exchange.GetProperty("replayOf").GetString());
+        Assert.Equal("changed", exchange.GetProperty("request").GetProperty("body").GetProperty("text").GetString());
+        await cluster.GetAsync(1, Session + "/exchanges/e1:1?reveal=1");
+        foreach (var id in new[] { 2240, 2242, 2243 })
+        {
+            Assert.Contains(
+                "127.0.0.1 at node e2", Assert.Single(Lines(cluster, 0, id)), StringComparison.Ordinal);
+            Assert.Empty(Lines(cluster, 1, id));
+        }
+    }
+
+    [Fact]
+    public async Task Requests_by_two_nodes_are_one_list_by_time_with_pages()
+    {
+        await using var cluster = await StartAsync(server, 3);
+        await cluster.StartAgentAsync(0, 1);
+        await cluster.InspectAsync(2);
+        int[] order = [0, 1, 1, 0, 0, 1];
+        for (var i = 0; i < order.Length; i++)
+        {
+            await cluster.VisitAsync(order[i], $"/{i}");
+        }
+
+        string[] expected = ["e2:3", "e1:3", "e1:2", "e2:2", "e2:1", "e1:1"];
+        Assert.Equal(expected, Ids(await cluster.GetAsync(2, Session + "/exchanges")));
+        Assert.Equal(expected, Ids(await cluster.GetAsync(0, Session + "/exchanges")));
+        var all = new List<string>();
+        for (string? next = ""; next is not null;)
+        {
+            var page = await cluster.GetAsync(2, Session + "/exchanges?limit=2" + (next.Length > 0 ? "&before=" + next : ""));
+            all.AddRange(Ids(page));
+            next = page.GetProperty("more").GetBoolean() ? page.GetProperty("next").GetString() : null;
+            Assert.True(all.Count <= expected.Length);
+        }
+
+        Assert.Equal(expected, all);
+        var entries = (await cluster.GetAsync(2, Session + "/exchanges.har")).GetProperty("log").GetProperty("entries");
+        Assert.Equal(expected.Reverse(), entries.EnumerateArray().Select(static one => one.GetProperty("_id").GetString()));
+        Assert.Equal(["e2:3"], (await cluster.GetAsync(0, Session + "/exchanges.har?id=e2:3")).GetProperty("log").GetProperty("entries")
+            .EnumerateArray().Select(static one => one.GetProperty("_id").GetString()));
+        var refused = await cluster.AskAsync(2, Session + "/exchanges/e1:1/compare/e2:1");
+        Assert.Equal("other-node", refused.Json.GetProperty("error").GetString());
+
+        // As it was with one node: an id of the node that is asked.
+        Assert.Equal("e2:2", (await cluster.GetAsync(1, Session + "/exchanges/2")).GetProperty("id").GetString());
+        Assert.Equal("several-nodes", (await cluster.AskAsync(2, Session + "/exchanges/2")).Json.GetProperty("error").GetString());
+        Assert.Equal("no-node", (await cluster.AskAsync(2, Session + "/exchanges/e9:2")).Json.GetProperty("error").GetString());
+    }
+
+    [Fact]
+    public async Task A_list_that_waits_answers_when_another_node_has_something_new()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0, 1);
+        await cluster.InspectAsync(0);
+        var version = (await cluster.GetAsync(0, Session + "/exchanges")).GetProperty("version").GetString();
+        var waiting = cluster.GetAsync(0, $"{Session}/exchanges?since={version}&wait=25");
+        Assert.False(waiting.IsCompleted);
+        await cluster.VisitAsync(1, "/new");
+        var list = await waiting;
+        Assert.Equal(["e2:1"], Ids(list));
+        Assert.NotEqual(version, list.GetProperty("version").GetString());
+    }
+
+    [Fact]
+    public async Task The_frames_of_a_WebSocket_are_shown_at_another_node()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await using var service = RawTcpServer.Start(static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+            await connection.WriteAsync("\u0081\u0005hello");
+            await connection.ReadExactlyAsync(1);
+        });
+        await cluster.Cluster.StartAgentAsync(AgentFixture.Options(cluster.Cluster.Nodes[0].Uplink.Port, service.Port));
+        await cluster.InspectAsync(1);
+        await using var visitor = await RawHttpClient.ConnectAsync(cluster.Cluster.Nodes[1].Http);
+        await visitor.SendRequestAsync("/ws", ClusterFixture.Host, fields: "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+        Assert.Equal(101, (await visitor.ReadHeadAsync()).StatusCode);
+        await visitor.ReadExactlyAsync(7);
+        var detail = await cluster.GetAsync(1, Session + "/exchanges/e1:1");
+        Assert.Equal("websocket", detail.GetProperty("kind").GetString());
+        Assert.Equal("hello", detail.GetProperty("messages")[0].GetProperty("text").GetString());
+    }
+
+    [Fact]
+    public async Task A_node_that_does_not_answer_is_shown_as_lost_and_the_list_does_not_wait_for_it()
+    {
+        using var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await cluster.InspectAsync(1);
+        await cluster.VisitAsync(1, "/seen");
+        await PostgresServer.ExecuteAsync(
+            cluster.Cluster.Database,
+            "insert into tunnel2_nodes (node, process, incarnation, link_address, version, lease_until, joined_at) values "
+                + $"('e9', gen_random_uuid(), nextval('tunnel2_epochs'), '{silent.LocalEndpoint}', '1', now() + interval '1 hour', now())",
+            TestContext.Current.CancellationToken);
+        await KnowsAsync(cluster.Cluster.Nodes[1], 2);
+        for (var i = 0; i < 2; i++)
+        {
+            var list = await cluster.GetAsync(1, Session + "/exchanges");
+            Assert.Equal(["e1:1"], Ids(list));
+            Assert.Equal("lost", StateOf(list, "e9"));
+            Assert.Equal("up", StateOf(list, "e1"));
+            Assert.Contains("e9:x", list.GetProperty("version").GetString(), StringComparison.Ordinal);
+        }
+
+        Assert.Equal("lost", StateOf(await cluster.GetAsync(1, "/api/v1/sessions"), "e9"));
+        Assert.Equal("node-lost", (await cluster.AskAsync(1, Session + "/exchanges/e9:1")).Json.GetProperty("error").GetString());
+        Assert.Equal("node-lost", (await cluster.AskAsync(1, "/api/v1/sessions/none")).Json.GetProperty("code").GetString());
+    }
+
+    [Fact]
+    public async Task A_caller_that_reads_nothing_of_a_large_file_stalls_no_request()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await cluster.InspectAsync(1);
+        var body = new string('x', 256 * 1024);
+        for (var i = 0; i < 24; i++)
+        {
+            await cluster.VisitAsync(1, "/large", "Content-Type: text/plain\r\n", body);
+        }
+
+        await using var slow = await RawHttpClient.ConnectAsync(cluster.Cluster.Nodes[1].Admin, receiveBufferSize: 4096);
+        await slow.SendRequestAsync(Session + "/exchanges.har", "localhost");
+        var head = await slow.ReadHeadAsync();
+        for (var i = 0; i < 20; i++)
+        {
+            await cluster.VisitAsync(1, "/meanwhile");
+        }
+
+        using var har = JsonDocument.Parse((await slow.ReadBodyAsync(head)).Bytes);
+        Assert.InRange(har.RootElement.GetProperty("log").GetProperty("entries").GetArrayLength(), 20, 24);
+    }
+
+    private static string? StateOf(JsonElement list, string node) => list.GetProperty("nodes").EnumerateArray()
+        .Single(one => one.GetProperty("node").GetString() == node).GetProperty("state").GetString();
+
+    private static string[] Lines(AdministeredCluster cluster, int node, int id) =>
+        [.. cluster.Cluster.Nodes[node].Log.All.Where(line => line.EventId == id).Select(static line => line.Text)];
+}
