@@ -97,12 +97,12 @@ public sealed class AnnouncedSessionsTests : IDisposable
         using var group = new ServerGroup(_options, _events, _stop.Token, _clock);
         var refused = ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, "unauthorized", ""));
         var code = await group.RunAsync(
-            async (_, events, _, _) =>
+            async (_, events, _, end) =>
             {
                 var given = (ServerReports)events;
                 given.Welcomed(Welcome(Announce([2])));
                 given.Ready(_urls, _options.Upstream);
-                await _events.Connected.WaitForAsync(2);
+                await _events.Connected.WaitForAsync(2, cancellationToken: end);
                 given.ConnectionEnded(refused);
                 return AgentExitCode.Rejected;
             },
