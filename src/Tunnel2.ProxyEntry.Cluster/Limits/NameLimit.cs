@@ -101,7 +101,9 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
         }
     }
 
-    /// <summary>Decides the next share. What is less holds at once, because the others may take it; what is more after <see cref="Done"/>.</summary>
+    /// <summary>
+    /// Decides the next share. What is less holds at once, because the others may take it; what is more after <see cref="Done"/>.
+    /// </summary>
     /// <returns>What the others are told; null: this node needs no share.</returns>
     public double? Decide(TimeSpan now, in ShareView view)
     {

@@ -151,7 +151,8 @@ internal sealed class SharedLimits
         if (due.Count + _leaving.Count > 0)
         {
             // Those that are due soon come along: one call is cheaper than two.
-            due.AddRange(_shared.Values.Where(shared => shared.Limit.DueIn(now) is var left && left > TimeSpan.Zero && left <= ShareTimes.Short));
+            due.AddRange(_shared.Values.Where(
+                shared => shared.Limit.DueIn(now) is var left && left > TimeSpan.Zero && left <= ShareTimes.Short));
             if (due.Count > Most)
             {
                 due = [.. due.OrderByDescending(static shared => shared.Limit.Demand).Take(Most)];
@@ -279,9 +280,13 @@ internal sealed class SharedLimits
             {
                 shared.Count(now);
             }
-            else if (_shared.TryRemove(name, out _) && shared.Limit.IsOnBoard)
+            else if (_shared.TryRemove(name, out _))
             {
-                _leaving.Add(shared);
+                shared.Release();
+                if (shared.Limit.IsOnBoard)
+                {
+                    _leaving.Add(shared);
+                }
             }
         }
     }

@@ -6,20 +6,21 @@ namespace Tunnel2.ProxyEntry.Cluster.Limits;
 internal sealed class SharedName
 {
     private readonly List<Bucket> _buckets = [];
-    private readonly Action _pressed;
+    private readonly Action _wake;
     private int _mustLook = 1;
+    private int _isPressed;
 
     /// <param name="name">The name.</param>
     /// <param name="group">What its sessions have in common.</param>
     /// <param name="limit">The limit of its sessions.</param>
     /// <param name="now">The moment.</param>
-    /// <param name="pressed">Called for each request that is refused.</param>
-    public SharedName(string name, byte[] group, SessionRateLimit limit, TimeSpan now, Action pressed)
+    /// <param name="wake">Called when requests begin to be refused.</param>
+    public SharedName(string name, byte[] group, SessionRateLimit limit, TimeSpan now, Action wake)
     {
         Name = name;
         Group = group;
         Limit = new NameLimit(limit.Tier.RequestsPerSecond, now);
-        _pressed = pressed;
+        _wake = wake;
     }
 
     /// <summary>The name.</summary>
@@ -51,7 +52,7 @@ internal sealed class SharedName
 
         Limit.PerSecond = limit.Tier.RequestsPerSecond;
         _buckets.Add(new Bucket(limit) { Seen = Seen });
-        limit.Set(Limit.Share, _pressed);
+        limit.Set(Limit.Share, Press);
     }
 
     /// <summary>Counts what has come.</summary>
@@ -68,6 +69,11 @@ internal sealed class SharedName
             }
         }
 
+        if (refused == 0)
+        {
+            Volatile.Write(ref _isPressed, 0);
+        }
+
         Limit.Count(now, asked, refused);
         if (Interlocked.Exchange(ref _mustLook, 0) != 0)
         {
@@ -80,7 +86,25 @@ internal sealed class SharedName
     {
         foreach (var bucket in _buckets)
         {
-            bucket.Limit.Set(Limit.Share, _pressed);
+            bucket.Limit.Set(Limit.Share, Press);
+        }
+    }
+
+    /// <summary>No session of this node shares the name any more. What one that has it for itself has taken over is whole again.</summary>
+    public void Release()
+    {
+        foreach (var bucket in _buckets)
+        {
+            bucket.Limit.Set(1, null);
+        }
+    }
+
+    /// <summary>A request was refused. The first one is news.</summary>
+    private void Press()
+    {
+        if (Volatile.Read(ref _isPressed) == 0 && Interlocked.Exchange(ref _isPressed, 1) == 0)
+        {
+            _wake();
         }
     }
 

@@ -7,9 +7,9 @@ namespace Tunnel2.ProxyEntry.Cluster.Limits;
 /// node. All values are parts of the limit.
 /// </summary>
 /// <remarks>
-/// Nodes decide one after the other, and each sees what the others may spend. A node gives up what others need. One that needs more may take
-/// it a moment before they give it up, up to <see cref="Overlap"/> in all: demand that moves is served at once, in part, and the sum is the
-/// limit again when each of them has decided.
+/// Nodes decide one after the other, and each sees what the others may spend. A node gives up what others need. One that needs more may
+/// take it a moment before they give it up, up to <see cref="Overlap"/> in all: demand that moves is served at once, in part, and the sum
+/// is the limit again when each of them has decided.
 /// </remarks>
 internal static class TierShares
 {

@@ -55,9 +55,11 @@ internal sealed class SessionRateLimit
     public bool IsShared => Volatile.Read(ref _pressed) is not null;
 
     /// <summary>Other nodes may have sessions under the same limit: from now on this node spends a share of it.</summary>
-    /// <param name="share">Above 0, at most 1. The burst is shared as the rate is, and one request more for what is lost by rounding.</param>
-    /// <param name="pressed">Called for each request that is refused. Must not block or throw.</param>
-    public void Set(double share, Action pressed)
+    /// <param name="share">
+    /// Above 0, at most 1. The burst is shared as the rate is, and one request more for what is lost by rounding.
+    /// </param>
+    /// <param name="pressed">Called for each request that is refused; must not block or throw. Null: nobody shares it any more.</param>
+    public void Set(double share, Action? pressed)
     {
         lock (_changing)
         {

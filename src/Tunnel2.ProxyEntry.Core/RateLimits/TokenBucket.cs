@@ -54,7 +54,9 @@ internal sealed class TokenBucket
         return pace.Left(Volatile.Read(ref _fullAt), now);
     }
 
-    /// <summary>Changes rate and size. Tokens stay, except for those that a smaller bucket cannot hold; a larger one is not filled.</summary>
+    /// <summary>
+    /// Changes rate and size. Tokens stay, except for those that a smaller bucket cannot hold; a larger one is not filled.
+    /// </summary>
     /// <param name="now">A timestamp.</param>
     /// <param name="rate">Tokens a second.</param>
     /// <param name="size">What it holds, at least one token.</param>

@@ -1,5 +1,4 @@
 using Tunnel2.ProxyEntry.Configuration;
-using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.Telemetry.Files;
 
 namespace Tunnel2.ProxyEntry.Sharing;
@@ -185,7 +184,7 @@ internal sealed class SharedCopy : IDisposable
         await _documents.FillAsync(_kind, generation, isNew, own, cancellationToken).ConfigureAwait(false);
         var set = await _documents.ReadAsync(_kind, _most, cancellationToken).ConfigureAwait(false)
             ?? throw new SharedUnavailableException("it was emptied again", mayHaveChanged: false);
-        ProxyEntryLog.SharedFilled(_logger, _kind, own.Count, set.Documents.Count);
+        SharingLog.SharedFilled(_logger, _kind, own.Count, set.Documents.Count);
         return set;
     }
 
@@ -197,7 +196,7 @@ internal sealed class SharedCopy : IDisposable
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            ProxyEntryLog.SharedCopyNotKept(_logger, _kind, _path, exception.Message);
+            SharingLog.SharedCopyNotKept(_logger, _kind, _path, exception.Message);
             return Guid.Empty;
         }
 
@@ -214,7 +213,7 @@ internal sealed class SharedCopy : IDisposable
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            ProxyEntryLog.SharedCopyNotKept(_logger, _kind, _path, exception.Message);
+            SharingLog.SharedCopyNotKept(_logger, _kind, _path, exception.Message);
         }
     }
 }

@@ -176,7 +176,7 @@ internal sealed partial class IssuedTokens : ISharedContent
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            ProxyEntryLog.SharedCopyNotKept(_logger, SharedKind, _store.Folder, exception.Message);
+            SharingLog.SharedCopyNotKept(_logger, SharedKind, _store.Folder, exception.Message);
         }
     }
 

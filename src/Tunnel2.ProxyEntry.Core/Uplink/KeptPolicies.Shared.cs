@@ -141,7 +141,7 @@ internal sealed partial class KeptPolicies : ISharedContent
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            ProxyEntryLog.SharedCopyNotKept(_logger, SharedKind, _store.Folder, exception.Message);
+            SharingLog.SharedCopyNotKept(_logger, SharedKind, _store.Folder, exception.Message);
         }
     }
 }

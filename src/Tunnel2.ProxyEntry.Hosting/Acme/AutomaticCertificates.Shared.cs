@@ -146,7 +146,7 @@ internal sealed partial class AutomaticCertificates : ISharedContent
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
             _accountTrouble = null;
-            ProxyEntryLog.SharedCopyNotKept(_logger, _sharing!.Kind, _store.Folder, exception.Message);
+            SharingLog.SharedCopyNotKept(_logger, _sharing!.Kind, _store.Folder, exception.Message);
         }
     }
 
@@ -183,7 +183,7 @@ internal sealed partial class AutomaticCertificates : ISharedContent
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            ProxyEntryLog.SharedCopyNotKept(_logger, _sharing!.Kind, _store.Folder, exception.Message);
+            SharingLog.SharedCopyNotKept(_logger, _sharing!.Kind, _store.Folder, exception.Message);
         }
     }
 

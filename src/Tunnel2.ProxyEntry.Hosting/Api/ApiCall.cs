@@ -1,5 +1,5 @@
 using System.Globalization;
-using Tunnel2.ProxyEntry.ClusterCalls;
+using Tunnel2.ProxyEntry.Admin;
 
 namespace Tunnel2.ProxyEntry.Api;
 

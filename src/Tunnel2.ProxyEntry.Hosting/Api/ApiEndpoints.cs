@@ -4,7 +4,6 @@ using Microsoft.Net.Http.Headers;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api.Documents;
-using Tunnel2.ProxyEntry.ClusterCalls;
 using Tunnel2.ProxyEntry.Inspection;
 
 namespace Tunnel2.ProxyEntry.Api;
@@ -30,9 +29,9 @@ internal sealed class ApiEndpoints : IDisposable
     private readonly ApiRoutes _routes;
     private readonly InspectionEndpoints _inspection;
     private readonly TimeProvider _time;
-    private readonly ClusterApi? _cluster;
+    private readonly IClusterApi? _cluster;
 
-    public ApiEndpoints(ApiRoutes routes, InspectionEndpoints inspection, TimeProvider time, ClusterApi? cluster = null)
+    public ApiEndpoints(ApiRoutes routes, InspectionEndpoints inspection, TimeProvider time, IClusterApi? cluster = null)
     {
         _cluster = cluster;
         _routes = routes;

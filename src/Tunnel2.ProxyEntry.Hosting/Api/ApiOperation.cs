@@ -1,4 +1,3 @@
-using Tunnel2.ProxyEntry.ClusterCalls;
 
 namespace Tunnel2.ProxyEntry.Api;
 

@@ -1,5 +1,4 @@
 using Tunnel2.Inspection.Serving;
-using Tunnel2.ProxyEntry.ClusterCalls;
 
 namespace Tunnel2.ProxyEntry.Api;
 

@@ -11,7 +11,7 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 /// node and passed on as it comes; lists are those of all nodes that answer in time, as one. What has come from another node is never
 /// passed on. Thread-safe.
 /// </summary>
-internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges, TimeProvider time)
+internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges, TimeProvider time) : IClusterApi
 {
     /// <summary>Until the answer of one node begins.</summary>
     public static readonly TimeSpan HeadLimit = TimeSpan.FromSeconds(10);
@@ -21,14 +21,10 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
 
     private static readonly string[] _ownFields = ["connection", "transfer-encoding", "date", "server"];
 
-    /// <summary>Whether this server is a node of a cluster.</summary>
+    /// <inheritdoc/>
     public bool IsOn => nodes.Exist;
 
-    /// <summary>Answers a call that was allowed.</summary>
-    /// <param name="http">The request.</param>
-    /// <param name="operation">What it asks for.</param>
-    /// <param name="path">The segments of its path.</param>
-    /// <param name="here">Answers with what this node has.</param>
+    /// <inheritdoc/>
     public async Task HandleAsync(HttpContext http, ApiOperation operation, string[] path, Func<HttpContext, Task> here)
     {
         var call = new ClusterCall(http, operation, path, nodes.Self, here);

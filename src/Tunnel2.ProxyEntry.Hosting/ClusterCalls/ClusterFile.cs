@@ -2,6 +2,7 @@ using System.Buffers;
 using System.IO.Pipelines;
 using System.Text.Json;
 using Tunnel2.Inspection.Serving;
+using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Cluster.Links;
 

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Collections.Concurrent;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;

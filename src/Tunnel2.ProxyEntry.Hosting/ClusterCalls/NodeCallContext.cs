@@ -1,4 +1,5 @@
 using System.Net;
+using Tunnel2.ProxyEntry.Admin;
 
 namespace Tunnel2.ProxyEntry.ClusterCalls;
 

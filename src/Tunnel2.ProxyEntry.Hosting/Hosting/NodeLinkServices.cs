@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
@@ -25,7 +26,7 @@ internal static class NodeLinkServices
         services.AddSingleton<ClusterNodes>();
         services.AddSingleton<ClusterFile>();
         services.AddSingleton<ClusterExchanges>();
-        services.AddSingleton<ClusterApi>();
+        services.AddSingleton<IClusterApi, ClusterApi>();
         services.AddSingleton<INodeCalls, LinkCalls>();
         services.AddSingleton(
             static provider => new NodeRouter(

@@ -3,7 +3,6 @@ using System.Reflection;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Admin;
-using Tunnel2.ProxyEntry.ClusterCalls;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Inspection;

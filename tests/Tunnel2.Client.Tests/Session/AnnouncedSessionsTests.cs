@@ -97,12 +97,12 @@ public sealed class AnnouncedSessionsTests : IDisposable
         using var group = new ServerGroup(_options, _events, _stop.Token, _clock);
         var refused = ConnectionEnd.RejectedPermanently(new Rejection(RejectionReason.Unauthorized, "unauthorized", ""));
         var code = await group.RunAsync(
-            async (_, events, _, _) =>
+            async (_, events, _, end) =>
             {
                 var given = (ServerReports)events;
                 given.Welcomed(Welcome(Announce([2])));
                 given.Ready(_urls, _options.Upstream);
-                await _events.Connected.WaitForAsync(2);
+                await _events.Connected.WaitForAsync(2, cancellationToken: end);
                 given.ConnectionEnded(refused);
                 return AgentExitCode.Rejected;
             },
@@ -110,7 +110,7 @@ public sealed class AnnouncedSessionsTests : IDisposable
             {
                 reports.Welcomed(Welcome(Announce([1], "e2")));
                 reports.Ready(_urls, _options.Upstream);
-                await Task.Delay(Timeout.Infinite, end).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+                await EndOf(end);
                 return (ConnectionEnd.Stopped(TimeSpan.Zero), Task.CompletedTask);
             }).WaitAsync(AsyncCounter.DefaultTimeout);
         Assert.Equal(AgentExitCode.Rejected, code);
@@ -121,6 +121,13 @@ public sealed class AnnouncedSessionsTests : IDisposable
 
     private static NodeAnnouncement Announce(IEnumerable<int> nodes, string from = "e1") =>
         new(from, "a", [.. nodes.Select(static one => new AnnouncedNode($"e{one}", $"e{one}.example.com", 12001, "b"))]);
+
+    private static Task EndOf(CancellationToken token)
+    {
+        var over = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        token.UnsafeRegister(static over => ((TaskCompletionSource)over!).TrySetResult(), over);
+        return over.Task;
+    }
 
     private static WelcomeMessage Welcome(NodeAnnouncement announcement) => new()
     {
@@ -162,7 +169,7 @@ public sealed class AnnouncedSessionsTests : IDisposable
         var running = group.RunAsync(async (_, events, _, end) =>
         {
             reports.SetResult((ServerReports)events);
-            await Task.Delay(Timeout.Infinite, end).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            await EndOf(end);
             return AgentExitCode.Stopped;
         });
         var given = new GivenServer(group, await reports.Task, running, _stop);

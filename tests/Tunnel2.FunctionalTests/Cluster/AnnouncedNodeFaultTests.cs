@@ -1,9 +1,8 @@
 using System.Net;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.FunctionalTests.Harness;
-using Tunnel2.ProxyEntry.Cluster.Links;
-using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Cluster;

@@ -3,7 +3,6 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text;
-using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
@@ -142,7 +141,7 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
             {
                 TargetHost = "e1.node.tunnel2.internal",
                 ApplicationProtocols = [new SslApplicationProtocol(protocol)],
-                RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+                RemoteCertificateValidationCallback = (_, certificate, _, _) => certificate is not null,
             });
             await tls.WriteAsync(Encoding.ASCII.GetBytes("GET /api/v1/sessions HTTP/1.1\r\nHost: *api\r\n\r\n"));
             read = await tls.ReadAsync(answer);

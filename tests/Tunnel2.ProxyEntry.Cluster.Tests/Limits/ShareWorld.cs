@@ -113,16 +113,19 @@ internal sealed class ShareWorld
     {
         if (node.ArrivesAt is null && node.AnsweredAt is null)
         {
-            // As the loop does it: a refused request wakes it.
-            if (Now - node.Looked < (node.Refused > 0 ? ShareTimes.Least : ShareTimes.Fast))
+            // As the loop does it: the first refused request wakes it.
+            var wait = node.Refused > 0 && !node.IsPressed ? ShareTimes.Least : node.Wait;
+            if (Now - node.Looked < (wait > ShareTimes.Least ? wait : ShareTimes.Least))
             {
                 return;
             }
 
             node.Looked = Now;
+            node.IsPressed = node.Refused > 0;
             node.Limit.Count(Now, node.Asked, node.Refused);
             (node.Asked, node.Refused) = (0, 0);
-            if (node.Limit.DueIn(Now) > TimeSpan.Zero)
+            node.Wait = node.Limit.DueIn(Now) is var due && due < ShareTimes.Slow ? due : ShareTimes.Slow;
+            if (due > TimeSpan.Zero)
             {
                 return;
             }
@@ -158,6 +161,7 @@ internal sealed class ShareWorld
             }
 
             node.IsLost = false;
+            node.Wait = node.Limit.DueIn(Now) is var due && due < ShareTimes.Slow ? due : ShareTimes.Slow;
             Set(node);
         }
     }
@@ -181,7 +185,8 @@ internal sealed class ShareWorld
         Set(node);
     }
 
-    private void Set(Node node) => node.Bucket.Change(Ticks(Now), _rate * node.Limit.Share, SessionRateLimit.SizeOf(node.Burst, node.Limit.Share));
+    private void Set(Node node) => node.Bucket.Change(
+        Ticks(Now), _rate * node.Limit.Share, SessionRateLimit.SizeOf(node.Burst, node.Limit.Share));
 
     private static long Ticks(TimeSpan time) => (long)(time.TotalSeconds * Frequency);
 
@@ -201,7 +206,11 @@ internal sealed class ShareWorld
 
         public TimeSpan? AnsweredAt { get; set; }
 
+        public TimeSpan Wait { get; set; }
+
         public bool IsLost { get; set; }
+
+        public bool IsPressed { get; set; }
 
         public long Asked { get; set; }
 

@@ -117,12 +117,14 @@ internal sealed class TestNode
         }
     }
 
+    /// <summary>Its shares of limits.</summary>
+    public SharedLimits CreateLimits(IShareBoard board, Func<int> otherNodes) =>
+        new(board, State, Names, otherNodes, _metrics, _timeProvider, NullLogger<SharedLimits>.Instance);
+
     /// <summary>Lets it run by itself. It is stopped with its store.</summary>
     public ClusterMember CreateMember(IClusterStore store)
     {
-        Limits = new SharedLimits(
-            store is PostgresStore database ? database.Shares : new NoShares(), State, Names, static () => 1, _metrics, _timeProvider,
-            NullLogger<SharedLimits>.Instance);
+        Limits = CreateLimits(store is PostgresStore database ? database.Shares : new NoShares(), static () => 1);
         var readiness = new Readiness();
         var drain = new NodeDrain(new DrainSignal(), readiness, new UplinkHeartbeat(_timeProvider), NullLogger<NodeDrain>.Instance);
         var watch = new NodeWatch(

@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.ClusterCalls;
+namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>
 /// Marks a call that another node has allowed and passed here: it is answered with what this node has, and goes no further.

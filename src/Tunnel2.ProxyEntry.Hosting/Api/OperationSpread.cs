@@ -1,4 +1,4 @@
-namespace Tunnel2.ProxyEntry.ClusterCalls;
+namespace Tunnel2.ProxyEntry.Api;
 
 /// <summary>
 /// Which nodes of a cluster an operation of the API asks. Nodes take calls of each other for those that are not <see cref="Here"/>.
