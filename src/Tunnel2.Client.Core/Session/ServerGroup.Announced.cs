@@ -14,6 +14,14 @@ internal sealed partial class ServerGroup
     /// <summary>How long news of one session may be behind those of another one.</summary>
     private static readonly TimeSpan _news = TimeSpan.FromSeconds(5);
 
+    /// <summary>
+    /// How long no session with a further node is begun after one was superseded: whether another process has the name is judged before.
+    /// </summary>
+    private static readonly TimeSpan _judged = TimeSpan.FromSeconds(7);
+
+    /// <summary>When a session was superseded at last; null: none was.</summary>
+    private long? _superseded;
+
     /// <summary>An announced node with which there is no session, and why; null: there was one since.</summary>
     private ServerStatus? _unused;
 
@@ -82,6 +90,11 @@ internal sealed partial class ServerGroup
     {
         lock (_gate)
         {
+            if (LeftOfJudgementUnsynchronized() > TimeSpan.Zero)
+            {
+                return null;
+            }
+
             // A server that is away is made up for. One that is tried for the first time is waited for.
             if (_servers.Count(static one => one.Announced is not null || !one.IsAway) >= _options.Nodes
                 || _known.Choose(
@@ -104,9 +117,15 @@ internal sealed partial class ServerGroup
     {
         lock (_gate)
         {
-            return _known.NextIn();
+            return LeftOfJudgementUnsynchronized() is var left && left > TimeSpan.Zero ? left : _known.NextIn();
         }
     }
+
+    private TimeSpan LeftOfJudgementUnsynchronized() =>
+        _superseded is { } at ? _judged - _timeProvider.GetElapsedTime(at) : TimeSpan.Zero;
+
+    private void NoteEndUnsynchronized(ConnectionEnd end) =>
+        _superseded = end.Reason == ConnectionEndReason.Superseded ? _timeProvider.GetTimestamp() : _superseded;
 
     /// <summary>Waits until there is a session with another server, or another node.</summary>
     /// <param name="unless">Ends the wait.</param>
@@ -136,6 +155,7 @@ internal sealed partial class ServerGroup
         lock (_gate)
         {
             var had = HasSession();
+            NoteEndUnsynchronized(end);
             _servers.Remove(server);
             var wasConnected = server.Urls.Count > 0;
             var isNew = false;
@@ -152,7 +172,7 @@ internal sealed partial class ServerGroup
             {
                 if (HasSession())
                 {
-                    _events.Servers(Read());
+                    SayServersUnsynchronized();
                 }
                 else if (had && end.Reason != ConnectionEndReason.Stopped)
                 {

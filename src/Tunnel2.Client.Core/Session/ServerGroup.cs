@@ -24,6 +24,7 @@ internal sealed partial class ServerGroup : IDisposable
     private ConnectionEnd? _unsaid;
     private bool _saidConnecting;
     private bool _saidDraining;
+    private bool _saysServers;
     private bool _saidStopped;
     private bool _isUnreachable;
     private bool _isReplaced;
@@ -159,7 +160,7 @@ internal sealed partial class ServerGroup : IDisposable
 
             if (!IsAlone || _unused is not null)
             {
-                _events.Servers(Read());
+                SayServersUnsynchronized();
             }
         }
 
@@ -171,6 +172,7 @@ internal sealed partial class ServerGroup : IDisposable
     {
         lock (_gate)
         {
+            NoteEndUnsynchronized(end);
             (server.IsConnected, server.Message) = (false, end.Message);
             server.IsAway = true;
             server.IsUnreachable = end.Reason == ConnectionEndReason.ServerUnreachable;
@@ -178,7 +180,7 @@ internal sealed partial class ServerGroup : IDisposable
             if (HasSession())
             {
                 _unsaid = server.IsOver ? end : _unsaid;
-                _events.Servers(Read());
+                SayServersUnsynchronized();
             }
             else
             {
@@ -196,6 +198,17 @@ internal sealed partial class ServerGroup : IDisposable
         {
             // Not on this thread: it is the one that would have to end.
             _ = _ending.CancelAsync();
+        }
+    }
+
+    /// <summary>Says with which servers there are sessions. One that is alone, and always was, is none of several.</summary>
+    private void SayServersUnsynchronized()
+    {
+        var all = Read();
+        if (all.Length > 1 || _saysServers)
+        {
+            _saysServers = true;
+            _events.Servers(all);
         }
     }
 
@@ -231,7 +244,7 @@ internal sealed partial class ServerGroup : IDisposable
                 false, server.Leaving.IsCancellationRequested ? "The session is not needed any more." : "The server is stopping.");
             if (HasSession())
             {
-                _events.Servers(Read());
+                SayServersUnsynchronized();
             }
             else
             {

@@ -52,10 +52,7 @@ public sealed class HostileAnnouncementTests
         await other.ConnectionsDone.WaitForAsync(1, _long);
         await another.ConnectionsDone.WaitForAsync(1, _long);
         Assert.Equal(0, await agent.StopAsync());
-        Assert.All(agent.Events.ServerChanges, static servers => Assert.True(servers[0].IsConnected));
-        Assert.True(
-            Assert.Single(agent.Events.ServerChanges, static servers => servers.Count > 1)
-                is [_, { IsConnected: false, Message: not null }]);
+        Assert.True(Assert.Single(agent.Events.ServerChanges) is [{ IsConnected: true }, { IsConnected: false, Message: not null }]);
         Assert.Equal((1, 0), (agent.Events.ReadyCount.Value, agent.Events.EndCount.Value));
     }
 

@@ -70,7 +70,10 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
         {
             Calls++;
             await hold;
-            return tables.Locate(name);
+            lock (tables)
+            {
+                return tables.Locate(name);
+            }
         }
 
         return await Run(() => tables.Locate(name));
@@ -105,15 +108,19 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
 
     private Task<T> Run<T>(Func<T> call)
     {
-        Calls++;
-        if (Trouble is null || WorksFor-- > 0)
+        // Calls may come at once; the tables take one after the other.
+        lock (tables)
         {
-            return Task.FromResult(call());
-        }
+            Calls++;
+            if (Trouble is null || WorksFor-- > 0)
+            {
+                return Task.FromResult(call());
+            }
 
-        if (LosesAnswers)
-        {
-            call();
+            if (LosesAnswers)
+            {
+                call();
+            }
         }
 
         return Task.FromException<T>(new StoreUnavailableException(Trouble));
