@@ -115,7 +115,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
-        Assert.Equal(2, (await cluster.AskAsync(2, 10)).Count);
+        Assert.Equal(2, (await cluster.AskAsync(2, 30)).Count);
         await cluster.Services[0].DisposeAsync();
         for (var node = 0; node < 3; node++)
         {
