@@ -14,7 +14,7 @@ internal sealed class AnnouncedSessions(
     TimeProvider timeProvider)
 {
     /// <summary>How long to look whether the whole agent was replaced by another process, before the name is asked for again.</summary>
-    private static readonly TimeSpan _respect = TimeSpan.FromSeconds(5);
+    public static readonly TimeSpan Respect = TimeSpan.FromSeconds(5);
 
     /// <summary>The shortest wait of a place that finds no node, whatever the nodes ask for.</summary>
     private static readonly TimeSpan _shortest = TimeSpan.FromSeconds(0.5);
@@ -52,7 +52,7 @@ internal sealed class AnnouncedSessions(
             // How long one node wants to be left alone keeps the agent from no other one.
             var pause = backoff.NextDelay(end.UpTime, announced: end.Reason == ConnectionEndReason.GoingAway);
             await Task.Delay(
-                end.Reason == ConnectionEndReason.Superseded && pause < _respect ? _respect : pause, timeProvider, stop)
+                end.Reason == ConnectionEndReason.Superseded && pause < Respect ? Respect : pause, timeProvider, stop)
                 .ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             if (end.Reason == ConnectionEndReason.Superseded && !stop.IsCancellationRequested)
             {

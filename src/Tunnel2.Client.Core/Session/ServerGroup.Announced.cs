@@ -17,7 +17,7 @@ internal sealed partial class ServerGroup
     /// <summary>
     /// How long no session with a further node is begun after one was superseded: whether another process has the name is judged before.
     /// </summary>
-    private static readonly TimeSpan _judged = TimeSpan.FromSeconds(7);
+    private static readonly TimeSpan _judged = AnnouncedSessions.Respect + TimeSpan.FromSeconds(2);
 
     /// <summary>When a session was superseded at last; null: none was.</summary>
     private long? _superseded;

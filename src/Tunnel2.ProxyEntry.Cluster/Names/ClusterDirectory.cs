@@ -84,15 +84,10 @@ internal sealed class ClusterDirectory : ISessionDirectory
     /// <inheritdoc/>
     public async ValueTask<RegistrationResult> RegisterAsync(EntrySession session, CancellationToken cancellationToken)
     {
-        if (_node.Ready is not { } lease)
+        if (_node.Ready is null)
         {
+            // Without a turn: the database is not asked.
             return RegisterAlone(session, _node.Trouble);
-        }
-
-        // What this node refuses by itself must not take the name from another.
-        if (_local.Refuses(session, out var refusal))
-        {
-            return refusal;
         }
 
         if (!await _claims.TryEnterAsync(cancellationToken).ConfigureAwait(false))
@@ -102,10 +97,10 @@ internal sealed class ClusterDirectory : ISessionDirectory
 
         try
         {
-            // What was so before the wait may be otherwise now.
-            return _node.Ready is null ? RegisterAlone(session, _node.Trouble)
-                : _local.Refuses(session, out refusal) ? refusal
-                : await ClaimAsync(session, _node.Ready ?? lease, cancellationToken).ConfigureAwait(false);
+            // What this node refuses by itself must not take the name from another.
+            return _node.Ready is not { } lease ? RegisterAlone(session, _node.Trouble)
+                : _local.Refuses(session, out var refusal) ? refusal
+                : await ClaimAsync(session, lease, cancellationToken).ConfigureAwait(false);
         }
         finally
         {
@@ -306,12 +301,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
         {
             // The agent itself has moved, for example because this node is stopping. It still finishes what is under way here, and would
             // take an end by a successor for that of another process. One that did not mean to move comes back.
-            lost.Session.MarkLeaving();
-            foreach (var uplink in lost.Session.Tunnel.Uplinks)
-            {
-                uplink.Drain(SessionEndReason.Shutdown, MovedText);
-            }
-
+            SessionTakeover.Drain(lost.Session, SessionEndReason.Shutdown, MovedText);
             return;
         }
 

@@ -2,7 +2,7 @@ using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
-/// <summary>Ends a session whose name already leads to a successor, at this node or another one.</summary>
+/// <summary>Ends sessions in order, above all those whose name already leads to a successor, at this node or another one.</summary>
 internal static class SessionTakeover
 {
     /// <summary>What the older agent is told.</summary>
@@ -14,16 +14,24 @@ internal static class SessionTakeover
     /// </summary>
     public static void Supersede(EntrySession older, bool isOfOneProcess)
     {
-        older.MarkLeaving();
         if (isOfOneProcess)
         {
+            older.MarkLeaving();
             older.Tunnel.End(SessionEndReason.Superseded, Text);
             return;
         }
 
-        foreach (var uplink in older.Tunnel.Uplinks)
+        Drain(older, SessionEndReason.Superseded, Text);
+    }
+
+    /// <summary>Lets a session finish what is under way: it gets nothing new, and ends with the last of it.</summary>
+    public static void Drain(EntrySession session, SessionEndReason reason, string text)
+    {
+        // Before its uplinks: one that joins in between sees it. Streams without an end of their own, such as WebSockets, end now.
+        session.MarkLeaving();
+        foreach (var uplink in session.Tunnel.Uplinks)
         {
-            uplink.Drain(SessionEndReason.Superseded, Text);
+            uplink.Drain(reason, text);
         }
     }
 }

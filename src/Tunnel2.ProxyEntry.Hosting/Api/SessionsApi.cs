@@ -43,13 +43,7 @@ internal sealed class SessionsApi(
         if (!session.IsLeaving)
         {
             await directory.MarkLeavingAsync(session.Name, session.Epoch, call.Left).ConfigureAwait(false);
-
-            // Before its uplinks: one that joins in between sees it. Streams without an end of their own, such as WebSockets, end now.
-            session.MarkLeaving();
-            foreach (var uplink in session.Tunnel.Uplinks)
-            {
-                uplink.Drain(SessionEndReason.Shutdown, DrainText);
-            }
+            SessionTakeover.Drain(session, SessionEndReason.Shutdown, DrainText);
 
             audit.Changed(call, "drains session", NameOf(session));
         }
