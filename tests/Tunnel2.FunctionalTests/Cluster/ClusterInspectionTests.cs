@@ -138,11 +138,10 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
                 ("e1:1", "e2:1"), (compared.GetProperty("first").GetString(), compared.GetProperty("second").GetString()));
             var request = compared.GetProperty("request");
             Assert.Equal("POST /a?token=***", request.GetProperty("line").GetProperty("first").GetString());
-            var field = Assert.Single(request.GetProperty("fields").EnumerateArray());
+            var field = request.GetProperty("fields")[0];
             Assert.Equal(
-                ("Authorization", "Bearer ***", "Bearer ***"),
-                (field.GetProperty("name").GetString(), field.GetProperty("first")[0].GetString(),
-                    field.GetProperty("second")[0].GetString()));
+                ("Bearer ***", "Bearer ***"), (field.GetProperty("first")[0].GetString(), field.GetProperty("second")[0].GetString()));
+            Assert.Equal(["Authorization", "X-Forwarded-Port"], Names(request));
             Assert.Contains(request.GetProperty("body").GetProperty("lines").EnumerateArray(), static line =>
                 line.GetString() == "-  \"a\": 1,");
             Assert.DoesNotContain("\"x\"", request.GetRawText(), StringComparison.Ordinal);
@@ -151,7 +150,7 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         // What is the same at one node is the same at two.
         var same = (await cluster.GetAsync(2, Session + "/exchanges/e2:2/compare/e1:1")).GetProperty("request");
         Assert.False(same.TryGetProperty("line", out _));
-        Assert.Empty(same.GetProperty("fields").EnumerateArray());
+        Assert.Equal(["X-Forwarded-Port"], Names(same));
         Assert.True(same.GetProperty("body").GetProperty("same").GetBoolean());
 
         // With secrets: both nodes say in their logs that theirs were shown.
@@ -285,6 +284,9 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         using var har = JsonDocument.Parse((await slow.ReadBodyAsync(head)).Bytes);
         Assert.InRange(har.RootElement.GetProperty("log").GetProperty("entries").GetArrayLength(), 20, 24);
     }
+
+    private static string[] Names(JsonElement message) =>
+        [.. message.GetProperty("fields").EnumerateArray().Select(static field => field.GetProperty("name").GetString()!)];
 
     private static string? StateOf(JsonElement list, string node) => list.GetProperty("nodes").EnumerateArray()
         .Single(one => one.GetProperty("node").GetString() == node).GetProperty("state").GetString();

@@ -1,6 +1,5 @@
 using System.Net;
 using System.Text.Json;
-using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.ProxyEntry.Inspection;
@@ -102,6 +101,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
             "restarted", NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString());
         await MoveAsync(cluster, balancer, 1, 0);
         await cluster.VisitAsync(1, "/back");
+        await KeepsAsync(cluster, 1, "e1", processes: 2);
         await AssertListedAsync(cluster, 1, "e1:1", "e2:1");
         Assert.Equal(
             "restarted", NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString());
@@ -137,8 +137,8 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         (await cluster.GetAsync(1, Session + "/exchanges")).GetProperty("version").GetString()!;
 
     /// <summary>Waits until a node knows that another one keeps exchanges.</summary>
-    private static Task KeepsAsync(AdministeredCluster cluster, int node, string keeper) => WaitSignal.UntilAsync(
-        () => cluster.Cluster.Nodes[node].Part<SharedInspections>().KeepersOf("web").Any(one => one.Node == keeper),
+    private static Task KeepsAsync(AdministeredCluster cluster, int node, string keeper, int processes = 1) => WaitSignal.UntilAsync(
+        () => cluster.Cluster.Nodes[node].Part<SharedInspections>().KeepersOf("web").Count(one => one.Node == keeper) == processes,
         $"{keeper} keeps exchanges", _long);
 
     /// <summary>Takes a node out of service, and waits until the session is at another one.</summary>
