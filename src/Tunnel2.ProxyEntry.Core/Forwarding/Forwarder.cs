@@ -68,9 +68,7 @@ internal sealed class Forwarder : IForwarder
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {
         request.Begin(_timeProvider);
-        exchange.Extras = null;
-        exchange.ResetCode = null;
-        exchange.CutReason = null;
+        exchange.ForgetLast();
         request.Exchange = exchange;
         request.Owner = exchange.AwaitedOwner;
         RequestOutcome? outcome = null;
