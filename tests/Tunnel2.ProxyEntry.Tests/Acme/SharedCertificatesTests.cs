@@ -190,7 +190,12 @@ public sealed class SharedCertificatesTests : IAsyncDisposable
             Assert.Contains("the share of one agent", _log.Of(NotObtained)[^1], StringComparison.Ordinal);
         }
 
-        public Task UntilAsync(int id, int lines) => UntilAsync(() => _log.Of(id).Count >= lines);
+        /// <summary>There are so many lines of an event, and no lease is held any more.</summary>
+        public async Task UntilAsync(int id, int lines)
+        {
+            await UntilAsync(() => _log.Of(id).Count >= lines);
+            await IdleAsync();
+        }
 
         public Task IdleAsync() => UntilAsync(() => Certificates is { Looks: > 0, Waiting: 0 });
 
