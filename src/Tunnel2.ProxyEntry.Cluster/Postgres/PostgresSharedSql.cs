@@ -12,15 +12,16 @@ internal static class PostgresSharedSql
     /// </summary>
     public const string Read =
         $"""
-        select '' as key, count(*) as version, null::bytea as value, null::timestamptz as touched_at, bit_xor({Mark}) as mark, 0 as part
-        from tunnel2_shared where kind = $1 and key <> ''
-        union all (
-            select key, version, value, touched_at, {Mark}, 1 from tunnel2_shared where kind = $1 and (key = '' or version > $3)
-            order by key collate "C" limit $2 + 1)
-        union all (
-            select key, version, null, null, null, 2 from tunnel2_shared where kind = $1 || '{Removed}' and version > $3 and $3 > 0
-            order by version limit $2)
-        order by part, key collate "C"
+        select * from (
+            select '' as key, count(*) as version, null::bytea as value, null::timestamptz as touched_at, bit_xor({Mark}) as mark, 0 as part
+            from tunnel2_shared where kind = $1 and key <> ''
+            union all (
+                select key, version, value, touched_at, {Mark}, 1 from tunnel2_shared where kind = $1 and (key = '' or version > $3)
+                order by key collate "C" limit $2 + 1)
+            union all (
+                select key, version, null, null, null, 2 from tunnel2_shared where kind = $1 || '{Removed}' and version > $3 and $3 > 0
+                order by version limit $2)
+        ) r order by part, key collate "C"
         """;
 
     /// <summary>$1 kind, $2 generation: waits for other changes of the kind. No row: the database was emptied.</summary>
