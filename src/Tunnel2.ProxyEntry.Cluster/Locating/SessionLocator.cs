@@ -93,6 +93,19 @@ internal sealed class SessionLocator : ISessionLocator
     }
 
     /// <inheritdoc/>
+    public async ValueTask<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await _store.FindOwnerAsync(name, cancellationToken).ConfigureAwait(false);
+        }
+        catch (StoreUnavailableException)
+        {
+            return null;
+        }
+    }
+
+    /// <inheritdoc/>
     public void Forget(string name, long epoch)
     {
         NodePlaces? lost = null;

@@ -10,7 +10,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Names;
 internal static class Digests
 {
     /// <summary>The digest of an identity.</summary>
-    public static byte[] Of(AgentIdentity identity) => SHA256.HashData(Encoding.UTF8.GetBytes(identity.Value ?? ""));
+    public static byte[] Of(AgentIdentity identity) => identity.ToDigest();
 
     /// <summary>The claim of a session.</summary>
     /// <param name="session">The session.</param>

@@ -6,11 +6,24 @@ internal static class PostgresSharedSql
     /// <summary>What stands before the kind in a notice that it has changed.</summary>
     public const string SharedNotice = "shared\n";
 
-    /// <summary>$1 kind, $2 how many at most. The row of the kind comes first.</summary>
+    /// <summary>
+    /// $1 kind, $2 how many at most, $3 the version after which a change counts; 0: all. One statement, so that all is of one moment. First
+    /// comes a row with the number of documents as its version and their sum, then the row of the kind; what was removed has no value.
+    /// </summary>
     public const string Read =
-        """
-        select key, version, value, touched_at, clock_timestamp() - touched_at
-        from tunnel2_shared where kind = $1 order by key collate "C" limit $2 + 1
+        $"""
+        select * from (
+            select '' as key, count(*) as version, null::bytea as value, null::timestamptz as touched_at, bit_xor({Mark}) as mark, 0 as part,
+                null::interval as age
+            from tunnel2_shared where kind = $1 and key <> ''
+            union all (
+                select key, version, value, touched_at, {Mark}, 1, clock_timestamp() - touched_at
+                from tunnel2_shared where kind = $1 and (key = '' or version > $3)
+                order by key collate "C" limit $2 + 1)
+            union all (
+                select key, version, null, null, null, 2, null from tunnel2_shared where kind = $1 || '{Removed}' and version > $3 and $3 > 0
+                order by version limit $2)
+        ) r order by part, key collate "C"
         """;
 
     /// <summary>$1 kind, $2 generation: waits for other changes of the kind. No row: the database was emptied.</summary>
@@ -68,14 +81,31 @@ internal static class PostgresSharedSql
         select (select others < $5 from before), (select version from put), (select pg_notify($2, E'shared\n' || $1)::text from put)
         """;
 
-    /// <summary>$1 kind, $2 channel, $3 key.</summary>
+    /// <summary>
+    /// $1 kind, $2 channel, $3 key. What was removed is noted for ten minutes, for nodes that read what has changed. As with leases,
+    /// <c>touched_at</c> is when a note ends, and some that are over are swept.
+    /// </summary>
     public const string Remove =
-        """
-        with gone as (delete from tunnel2_shared where kind = $1 and key = $3 and key <> '' returning key)
+        $"""
+        with gone as (
+            delete from tunnel2_shared where kind = $1 and key = $3 and key <> '' returning key
+        ), swept as (
+            delete from tunnel2_shared where kind = $1 || '{Removed}' and key in (
+                select key from tunnel2_shared
+                where kind = $1 || '{Removed}' and key <> $3 and touched_at < clock_timestamp() limit 100 for update skip locked)
+        ), noted as (
+            insert into tunnel2_shared (kind, key, version, value, changed_at, touched_at)
+            select $1 || '{Removed}', key, nextval('tunnel2_epochs'), '', clock_timestamp(), clock_timestamp() + interval '10 minutes'
+            from gone
+            on conflict (kind, key) do update set version = excluded.version, touched_at = excluded.touched_at
+        )
         select pg_notify($2, E'shared\n' || $1), key from gone
         """;
 
-    /// <summary>$1 kind; $2 and $3 arrays: keys, moments. In one order, so that two nodes never wait for each other.</summary>
+    /// <summary>
+    /// $1 kind; $2 and $3 arrays: keys, moments. In one order, so that two nodes never wait for each other. Another version, so that other
+    /// nodes read it with what has changed.
+    /// </summary>
     public const string Touch =
         """
         with wanted as (
@@ -84,7 +114,14 @@ internal static class PostgresSharedSql
             select s.key from tunnel2_shared s join wanted w on w.key = s.key
             where s.kind = $1 and s.key <> '' and (s.touched_at is null or s.touched_at < w.moment) order by s.key for update of s
         )
-        update tunnel2_shared s set touched_at = w.moment from wanted w, locked l
+        update tunnel2_shared s set touched_at = w.moment, version = nextval('tunnel2_epochs')
+        from wanted w, locked l
         where s.kind = $1 and s.key = w.key and l.key = s.key
         """;
+
+    /// <summary>Ends the kind in which is noted what was removed of a kind.</summary>
+    private const string Removed = "-removed";
+
+    /// <summary>A number for one document as it is: another one after each change, and in each other history of the database.</summary>
+    private const string Mark = "hash_record_extended((key, version, changed_at), 0)";
 }

@@ -115,6 +115,16 @@ internal static class PostgresSql
         where s.name = $1 and s.state < 2 and n.lease_until > clock_timestamp()
         """;
 
+    /// <summary>$1 name. All sessions of a name that is shared have one owner.</summary>
+    public const string FindOwner =
+        """
+        select owner from (
+            select owner, epoch, state from tunnel2_names where name = $1
+            union all
+            select owner, epoch, state from tunnel2_members where name = $1
+        ) s where state < 2 order by epoch desc limit 1
+        """;
+
     public const string Sum =
         $"""
         select count(*), coalesce(sum(epoch % 1000000000000), 0)::bigint from ({Sessions}) s

@@ -9,19 +9,28 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 internal sealed partial class PostgresStore : ISharedStore
 {
     /// <inheritdoc/>
-    public Task<SharedSet?> ReadSharedAsync(string kind, int most, CancellationToken cancellationToken) =>
+    public Task<SharedSet?> ReadSharedAsync(string kind, long since, int most, CancellationToken cancellationToken) =>
         _connections.CallAsync(
             async (connection, token) =>
             {
                 var rows = await ReadAsync(
                     connection, PostgresSharedSql.Read,
-                    static reader => new SharedDocument(
-                        reader.GetString(0), reader.GetFieldValue<byte[]>(2), reader.GetInt64(1),
-                        reader.IsDBNull(3) ? null : new DateTimeOffset(reader.GetDateTime(3), TimeSpan.Zero),
-                        reader.IsDBNull(4) ? default : reader.GetFieldValue<TimeSpan>(4)),
-                    token, new() { Value = kind }, new() { Value = (long)most }).ConfigureAwait(false);
-                return rows.Find(static row => row.Key.Length == 0) is { Value.Length: 16 } marker
-                    ? new SharedSet(new Guid(marker.Value), [.. rows.Where(static row => row.Key.Length > 0)])
+                    static reader => (
+                        Part: reader.GetInt32(5),
+                        Document: new SharedDocument(
+                            reader.GetString(0), reader.IsDBNull(2) ? [] : reader.GetFieldValue<byte[]>(2), reader.GetInt64(1),
+                            reader.IsDBNull(3) ? null : new DateTimeOffset(reader.GetDateTime(3), TimeSpan.Zero),
+                            reader.IsDBNull(6) ? default : reader.GetFieldValue<TimeSpan>(6),
+                            reader.IsDBNull(4) ? 0 : reader.GetInt64(4))),
+                    token, new() { Value = kind }, new() { Value = (long)most }, new() { Value = since }).ConfigureAwait(false);
+                var (_, sum) = rows[0];
+                return rows.Find(static row => row is { Part: 1, Document.Key.Length: 0 }).Document is { Value.Length: 16 } marker
+                    ? new SharedSet(
+                        new Guid(marker.Value),
+                        [.. rows.Where(static row => row.Part == 1 && row.Document.Key.Length > 0).Select(static row => row.Document)],
+                        [.. rows.Where(static row => row.Part == 2).Select(static row => row.Document.Key)],
+                        new SharedSum((int)sum.Version, sum.Mark),
+                        rows.Skip(1).Select(static row => row.Document.Version).Append(since).Max())
                     : null;
             },
             cancellationToken);

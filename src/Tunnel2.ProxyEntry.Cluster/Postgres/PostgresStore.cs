@@ -149,6 +149,13 @@ internal sealed partial class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
+    public Task<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken) =>
+        _connections.CallAsync(
+            async (connection, token) => await ScalarAsync(
+                connection, PostgresSql.FindOwner, token, new NpgsqlParameter { Value = name }).ConfigureAwait(false) as byte[],
+            cancellationToken);
+
+    /// <inheritdoc/>
     public Task<NameSum> SumAsync(NodeLease held, CancellationToken cancellationToken) =>
         _connections.CallAsync(
             async (connection, token) => (await ReadAsync(

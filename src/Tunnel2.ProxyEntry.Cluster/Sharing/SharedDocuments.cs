@@ -81,8 +81,8 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
     }
 
     /// <inheritdoc/>
-    public Task<SharedSet?> ReadAsync(string kind, int most, CancellationToken cancellationToken) =>
-        CallAsync(store.ReadSharedAsync(kind, most, cancellationToken));
+    public Task<SharedSet?> ReadAsync(string kind, long since, int most, CancellationToken cancellationToken) =>
+        CallAsync(store.ReadSharedAsync(kind, since, most, cancellationToken));
 
     /// <inheritdoc/>
     public Task FillAsync(

@@ -48,6 +48,9 @@ internal interface IClusterStore : IAsyncDisposable
     /// <summary>Which nodes serve a name. Null: none that lives.</summary>
     Task<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken);
 
+    /// <summary>The owner's digest of a name that a node serves. Null: none does.</summary>
+    Task<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken);
+
     /// <summary>The sum over the names that the store thinks the lease serves.</summary>
     Task<NameSum> SumAsync(NodeLease held, CancellationToken cancellationToken);
 

@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 internal interface ISharedStore
 {
     /// <summary>As <see cref="ISharedDocuments.ReadAsync"/>.</summary>
-    Task<SharedSet?> ReadSharedAsync(string kind, int most, CancellationToken cancellationToken);
+    Task<SharedSet?> ReadSharedAsync(string kind, long since, int most, CancellationToken cancellationToken);
 
     /// <summary>As <see cref="ISharedDocuments.FillAsync"/>.</summary>
     Task FillSharedAsync(

@@ -24,6 +24,11 @@ internal interface ISessionLocator
     ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>
+    /// The digest of the owner whose session has a name, at any node; null: none is known. Asks the database each time: for what is rare.
+    /// </summary>
+    ValueTask<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken);
+
+    /// <summary>
     /// The node that was named says that it gave up this registration, or does not answer. One of another epoch is not touched. Where
     /// others serve the name too, the cluster is asked again a second later, without a request that waits for it.
     /// </summary>

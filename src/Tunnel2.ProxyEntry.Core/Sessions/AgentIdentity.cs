@@ -1,4 +1,5 @@
 using System.Security.Cryptography;
+using System.Text;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -23,6 +24,9 @@ internal readonly record struct AgentIdentity
 
     /// <summary>An identity that another node has named by its <see cref="Value"/>.</summary>
     public static AgentIdentity OfValue(string value) => new(value);
+
+    /// <summary>What the database of a cluster has of it: it can be compared, and not read.</summary>
+    public byte[] ToDigest() => SHA256.HashData(Encoding.UTF8.GetBytes(Value ?? ""));
 
     /// <inheritdoc/>
     public override string ToString() => Value.StartsWith("agent:", StringComparison.Ordinal) ? Value[6..] : "anonymous";

@@ -6,7 +6,7 @@ internal interface ISharedContent
     /// <summary>What this node has in its state folder, for a database that does not have it yet.</summary>
     IReadOnlyList<SharedDocument> Own();
 
-    /// <summary>These count from now on, and no others. What cannot be used among them harms nothing else.</summary>
+    /// <summary>Follows what is different. Called after each look, also where nothing is. What cannot be used harms nothing else.</summary>
     /// <returns>How many sessions were ended.</returns>
-    int Apply(IReadOnlyList<SharedDocument> documents);
+    int Follow(SharedChanges changes);
 }

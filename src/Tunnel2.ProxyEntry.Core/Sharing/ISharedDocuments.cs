@@ -11,8 +11,12 @@ internal interface ISharedDocuments
     /// <param name="look">Reads the kind. Throws a <see cref="SharedUnavailableException"/> where it cannot.</param>
     void Watch(string kind, Func<CancellationToken, Task> look);
 
-    /// <summary>All documents of a kind. Null: no node has filled it yet, or the database was emptied.</summary>
-    Task<SharedSet?> ReadAsync(string kind, int most, CancellationToken cancellationToken);
+    /// <summary>The documents of a kind. Null: no node has filled it yet, or the database was emptied.</summary>
+    /// <param name="kind">The kind.</param>
+    /// <param name="since">Only those of a higher version, and which were removed; 0: all.</param>
+    /// <param name="most">How many at most.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    Task<SharedSet?> ReadAsync(string kind, long since, int most, CancellationToken cancellationToken);
 
     /// <summary>Adds documents of this node to those of the cluster, which win where both have a key.</summary>
     /// <param name="kind">The kind.</param>
@@ -39,6 +43,6 @@ internal interface ISharedDocuments
     /// <summary>Removes a document.</summary>
     Task<SharedOutcome> RemoveAsync(string kind, Guid generation, string key, CancellationToken cancellationToken);
 
-    /// <summary>Says when documents were used. Nobody is told; the later moment wins.</summary>
+    /// <summary>Says when documents were used, which gives them another version. There is no notice; the later moment wins.</summary>
     Task TouchAsync(string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken);
 }

@@ -4,10 +4,13 @@ using Tunnel2.Telemetry.Files;
 namespace Tunnel2.ProxyEntry.Sharing;
 
 /// <summary>
-/// This node's copy of the documents of a kind. Every change and every look reads all of them, one after the other, so an older state is
-/// never applied after a newer one. Thread-safe.
+/// This node's copy of the documents of a kind. Every change and every look reads what is different, one after the other, so an older state
+/// is never followed after a newer one. Thread-safe.
 /// </summary>
 /// <remarks>
+/// A read gives what has a higher version than all that was read before, what was removed since, and the sum of all documents. Where these
+/// do not lead to that sum, all of them are read: after an older copy of the database was put back, or after a long absence.
+///
 /// A file of the state folder has the generation of the set that the folder is a copy of. Without the file the folder is this node's own,
 /// from before it joined: its documents are added once. With it the database decides: what is missing there was removed. Only a database
 /// that has no set at all is filled from the copy.
@@ -24,6 +27,7 @@ internal sealed class SharedCopy : IDisposable
     private readonly string _stateFolder;
     private readonly string _path;
     private readonly ILogger _logger;
+    private readonly SharedIndex _index = new();
     private Guid? _generation;
     private string? _trouble = "not read yet";
 
@@ -43,7 +47,7 @@ internal sealed class SharedCopy : IDisposable
     /// <summary>Why the last look has failed; null: it has not, so the copy is that of the database but for a moment.</summary>
     public string? Trouble => Volatile.Read(ref _trouble);
 
-    /// <summary>Adds a document, and reads all.</summary>
+    /// <summary>Adds a document, and reads what is different.</summary>
     /// <exception cref="SharedUnavailableException">The database is not available.</exception>
     public async Task<SharedOutcome> AddAsync(SharedDocument document, CancellationToken cancellationToken)
     {
@@ -53,13 +57,13 @@ internal sealed class SharedCopy : IDisposable
         return outcome;
     }
 
-    /// <summary>Adds or replaces a document, and reads all.</summary>
+    /// <summary>Adds or replaces a document, and reads what is different.</summary>
     /// <returns>The outcome, and how many sessions were ended.</returns>
     /// <exception cref="SharedUnavailableException">The database is not available.</exception>
     public Task<(SharedOutcome Outcome, int Ended)> PutAsync(SharedDocument document, CancellationToken cancellationToken) => ChangeAsync(
         generation => _documents.PutAsync(_kind, generation, document, _most, cancellationToken), cancellationToken);
 
-    /// <summary>Removes a document, and reads all.</summary>
+    /// <summary>Removes a document, and reads what is different.</summary>
     /// <returns>The outcome, and how many sessions were ended.</returns>
     /// <exception cref="SharedUnavailableException">The database is not available.</exception>
     public Task<(SharedOutcome Outcome, int Ended)> RemoveAsync(string key, CancellationToken cancellationToken) => ChangeAsync(
@@ -73,7 +77,7 @@ internal sealed class SharedCopy : IDisposable
     /// <inheritdoc/>
     public void Dispose() => _turn.Dispose();
 
-    /// <summary>Reads all.</summary>
+    /// <summary>Reads what is different, and follows it.</summary>
     /// <exception cref="SharedUnavailableException">The database is not available.</exception>
     public async Task LookAsync(CancellationToken cancellationToken)
     {
@@ -144,7 +148,19 @@ internal sealed class SharedCopy : IDisposable
     {
         try
         {
-            var set = await _documents.ReadAsync(_kind, _most, cancellationToken).ConfigureAwait(false);
+            var since = _index.Since;
+            var set = await _documents.ReadAsync(_kind, since, _most, cancellationToken).ConfigureAwait(false);
+            if (since > 0 && set?.Generation == _generation && _index.CompareChanged(set!) is { } changed)
+            {
+                return FollowUnsynchronized(changed, set!);
+            }
+
+            _index.Doubt();
+            if (since > 0 && set is not null)
+            {
+                set = await _documents.ReadAsync(_kind, 0, _most, cancellationToken).ConfigureAwait(false);
+            }
+
             var isStranger = _generation is null;
             if (set is null)
             {
@@ -167,9 +183,7 @@ internal sealed class SharedCopy : IDisposable
                 _generation = set.Generation;
             }
 
-            var ended = _content.Apply(set.Documents);
-            Volatile.Write(ref _trouble, null);
-            return ended;
+            return FollowUnsynchronized(_index.CompareAll(set), set);
         }
         catch (SharedUnavailableException exception)
         {
@@ -178,11 +192,19 @@ internal sealed class SharedCopy : IDisposable
         }
     }
 
+    private int FollowUnsynchronized(SharedChanges changes, SharedSet set)
+    {
+        var ended = _content.Follow(changes);
+        _index.Take(changes, set);
+        Volatile.Write(ref _trouble, null);
+        return ended;
+    }
+
     private async Task<SharedSet> FillAsync(Guid generation, bool isNew, CancellationToken cancellationToken)
     {
         var own = _content.Own();
         await _documents.FillAsync(_kind, generation, isNew, own, cancellationToken).ConfigureAwait(false);
-        var set = await _documents.ReadAsync(_kind, _most, cancellationToken).ConfigureAwait(false)
+        var set = await _documents.ReadAsync(_kind, 0, _most, cancellationToken).ConfigureAwait(false)
             ?? throw new SharedUnavailableException("it was emptied again", mayHaveChanged: false);
         SharingLog.SharedFilled(_logger, _kind, own.Count, set.Documents.Count);
         return set;

@@ -6,8 +6,9 @@ namespace Tunnel2.ProxyEntry.Sharing;
 /// <param name="Version">Another number after each change; 0 for one that the database does not have yet.</param>
 /// <param name="Touched">When it was last used, roughly; null: not known.</param>
 /// <param name="Age">How long ago that was when it was read, by the database's clock.</param>
+/// <param name="Mark">A digest of key, version and moment of the change; 0 for one that the database does not have yet.</param>
 internal sealed record SharedDocument(
-    string Key, byte[] Value, long Version = 0, DateTimeOffset? Touched = null, TimeSpan Age = default)
+    string Key, byte[] Value, long Version = 0, DateTimeOffset? Touched = null, TimeSpan Age = default, long Mark = 0)
 {
     /// <summary>The longest value, in bytes.</summary>
     public const int LongestValue = 64 * 1024;

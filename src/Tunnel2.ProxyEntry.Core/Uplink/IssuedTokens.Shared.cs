@@ -8,13 +8,12 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// Changes of tokens, and the tokens of a cluster: there the database has them, and the folder is this node's copy, with which it goes on
 /// while the database is away.
 /// </content>
-internal sealed partial class IssuedTokens : ISharedContent
+internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
 {
     /// <summary>What the database calls them.</summary>
     public const string SharedKind = "tokens";
 
     private readonly SharedCopy? _shared;
-    private readonly Dictionary<string, long> _versions = new(StringComparer.Ordinal);
     private bool _isCopy;
     private long _usesTold;
 
@@ -65,119 +64,66 @@ internal sealed partial class IssuedTokens : ISharedContent
     }
 
     /// <inheritdoc/>
-    IReadOnlyList<SharedDocument> ISharedContent.Own()
+    IReadOnlyList<SharedDocument> ISharedValues<StoredToken>.Own =>
+        [.. _tokens.Select(token => new SharedDocument(token.Name, TokenFile.Write(token), Touched: _uses.Find(token.Name)))];
+
+    /// <inheritdoc/>
+    StoredToken? ISharedValues<StoredToken>.Read(SharedDocument document, out string reason) =>
+        TokenFile.Read(document.Value, document.Key, out reason);
+
+    /// <inheritdoc/>
+    IReadOnlyDictionary<string, StoredToken> ISharedValues<StoredToken>.Load() =>
+        _store.Load([]).ToDictionary(static token => token.Name, StringComparer.Ordinal);
+
+    /// <inheritdoc/>
+    bool ISharedValues<StoredToken>.IsSame(StoredToken kept, StoredToken wanted) => kept.IsSameAs(wanted);
+
+    /// <inheritdoc/>
+    void ISharedValues<StoredToken>.Save(StoredToken value) => _store.Save(value);
+
+    /// <inheritdoc/>
+    void ISharedValues<StoredToken>.Delete(StoredToken value) => _store.Delete(value.Name);
+
+    /// <inheritdoc/>
+    bool ISharedValues<StoredToken>.Use(IReadOnlyList<SharedValue<StoredToken>> values)
     {
-        lock (_gate)
+        // A key that no node has written goes into no line of the log.
+        TellUnsynchronized(
+        [
+            .. values.Where(static one => one.Value is null)
+                .Select(static one => ($"the cluster's database ({(StoredToken.IsName(one.Key) ? one.Key : "?")})", one.Reason)),
+        ]);
+        var tokens = values.Select(static one => one.Value).OfType<StoredToken>().ToDictionary(static token => token.Name);
+        var before = _tokens;
+        var isChanged = !_isCopy || tokens.Count != before.Count;
+        foreach (var token in before.Where(token => tokens.GetValueOrDefault(token.Name)?.IsSameAs(token) != true))
         {
-            return
-            [
-                .. _tokens.Select(token => new SharedDocument(token.Name, TokenFile.Write(token), Touched: _uses.Find(token.Name))),
-            ];
+            isChanged = true;
+            _uses.Forget(token.Name);
         }
+
+        if (isChanged)
+        {
+            _tokens = [.. tokens.Values];
+            _isCopy = true;
+            PublishUnsynchronized();
+        }
+
+        foreach (var use in values.Where(static one => one is { Value: not null, Touched: not null }))
+        {
+            _uses.Merge(use.Key, use.Touched!.Value);
+        }
+
+        return isChanged;
     }
 
     /// <inheritdoc/>
-    int ISharedContent.Apply(IReadOnlyList<SharedDocument> documents)
+    int ISharedValues<StoredToken>.OnUsed()
     {
-        int count;
-        lock (_gate)
-        {
-            var isChanged = !_isCopy || !AreVersionsUnsynchronized(documents);
-            if (isChanged)
-            {
-                FollowUnsynchronized(documents);
-            }
-
-            foreach (var document in documents)
-            {
-                if (document.Touched is { } moment && _tokens.Any(token => token.Name == document.Key))
-                {
-                    _uses.Merge(document.Key, moment);
-                }
-            }
-
-            if (!isChanged)
-            {
-                return 0;
-            }
-
-            count = _tokens.Count;
-        }
-
         // As after a change of this node's own: a new token may list names more specifically than those who have them now.
         var ended = _sessions.SettleAll();
-        ProxyEntryLog.TokensRead(_logger, count, _store.Folder, ended);
+        ProxyEntryLog.TokensRead(_logger, All.Count, _store.Folder, ended);
         return ended;
-    }
-
-    private bool AreVersionsUnsynchronized(IReadOnlyList<SharedDocument> documents) =>
-        documents.Count == _versions.Count
-        && documents.All(document => _versions.TryGetValue(document.Key, out var version) && version == document.Version);
-
-    private void FollowUnsynchronized(IReadOnlyList<SharedDocument> documents)
-    {
-        var refused = new List<(string Path, string Reason)>();
-        var tokens = new List<StoredToken>();
-        foreach (var document in documents)
-        {
-            var reason = FormattableString.Invariant($"more than {TokenStore.MaxTokens} tokens are not used");
-            if (tokens.Count < TokenStore.MaxTokens && TokenFile.Read(document.Value, document.Key, out reason) is { } token)
-            {
-                tokens.Add(token);
-            }
-            else
-            {
-                // A key that no node has written goes into no line of the log.
-                var key = StoredToken.IsName(document.Key) ? document.Key : "?";
-                refused.Add(($"the cluster's database ({key})", reason));
-            }
-        }
-
-        TellUnsynchronized(refused);
-        var kept = _tokens.ToDictionary(static token => token.Name, static token => TokenFile.Write(token), StringComparer.Ordinal);
-        var wanted = tokens.ToDictionary(static token => token.Name, static token => TokenFile.Write(token), StringComparer.Ordinal);
-        foreach (var token in _tokens)
-        {
-            if (!wanted.TryGetValue(token.Name, out var bytes) || !bytes.AsSpan().SequenceEqual(kept[token.Name]))
-            {
-                _uses.Forget(token.Name);
-            }
-        }
-
-        CopyUnsynchronized(kept, wanted, tokens);
-        _tokens = tokens;
-        _isCopy = true;
-        _versions.Clear();
-        foreach (var document in documents)
-        {
-            _versions[document.Key] = document.Version;
-        }
-
-        PublishUnsynchronized();
-    }
-
-    /// <summary>Makes the folder the copy. Where that fails, the tokens are in force all the same, until this process ends.</summary>
-    private void CopyUnsynchronized(Dictionary<string, byte[]> kept, Dictionary<string, byte[]> wanted, List<StoredToken> tokens)
-    {
-        try
-        {
-            foreach (var name in kept.Keys.Where(name => !wanted.ContainsKey(name)))
-            {
-                _store.Delete(name);
-            }
-
-            foreach (var token in tokens)
-            {
-                if (!kept.TryGetValue(token.Name, out var bytes) || !bytes.AsSpan().SequenceEqual(wanted[token.Name]))
-                {
-                    _store.Save(token);
-                }
-            }
-        }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
-        {
-            SharingLog.SharedCopyNotKept(_logger, SharedKind, _store.Folder, exception.Message);
-        }
     }
 
     /// <summary>Tells the cluster when tokens were used at this node, once a minute.</summary>

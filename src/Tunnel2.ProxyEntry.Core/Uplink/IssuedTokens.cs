@@ -53,7 +53,9 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
         _logger = logger;
         _usesWritten = time.GetTimestamp();
         _usesTold = _usesWritten;
-        _shared = shared is null ? null : new SharedCopy(shared, SharedKind, TokenStore.MaxTokens, settings.StateFolder, this, logger);
+        _shared = shared is null ? null : new SharedCopy(
+            shared, SharedKind, TokenStore.MaxTokens, settings.StateFolder,
+            new SharedValues<StoredToken>(SharedKind, TokenStore.MaxTokens, _store.Folder, _gate, this, logger), logger);
     }
 
     /// <summary>All of them.</summary>

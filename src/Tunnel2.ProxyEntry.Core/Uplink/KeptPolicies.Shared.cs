@@ -10,13 +10,12 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// Changes of policies, and the policies of a cluster: there the database has them, and the folder is this node's copy, with which it goes
 /// on while the database is away.
 /// </content>
-internal sealed partial class KeptPolicies : ISharedContent
+internal sealed partial class KeptPolicies : ISharedValues<KeptPolicy>
 {
     /// <summary>What the database calls them.</summary>
     public const string SharedKind = "policies";
 
     private readonly SharedCopy? _shared;
-    private readonly Dictionary<string, long> _versions = new(StringComparer.Ordinal);
     private bool _isCopy;
 
     /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which go on.</summary>
@@ -56,92 +55,51 @@ internal sealed partial class KeptPolicies : ISharedContent
     public void Dispose() => _shared?.Dispose();
 
     /// <inheritdoc/>
-    IReadOnlyList<SharedDocument> ISharedContent.Own()
+    IReadOnlyList<SharedDocument> ISharedValues<KeptPolicy>.Own =>
+        [.. _table.All.Select(static one => new SharedDocument(one.Target.ToString(), TextOf(one).ToArray(), Touched: one.Changed))];
+
+    /// <inheritdoc/>
+    KeptPolicy? ISharedValues<KeptPolicy>.Read(SharedDocument document, out string reason)
     {
-        lock (_gate)
-        {
-            // One that cannot be used closes its tunnels, and must not open them because the node joins a cluster.
-            return
-            [
-                .. _table.All.Select(static one => new SharedDocument(
-                    one.Target.ToString(), (one.Unused.IsEmpty ? one.Policy.Text : one.Unused).ToArray(), Touched: one.Changed)),
-            ];
-        }
+        reason = "its row in the cluster's database has a key that is none of a policy";
+        return PolicyStore.TryReadTarget(document.Key, out var target)
+            ? _store.Read(target, document.Value, document.Touched ?? DateTimeOffset.MinValue)
+            : null;
     }
 
     /// <inheritdoc/>
-    int ISharedContent.Apply(IReadOnlyList<SharedDocument> documents)
+    IReadOnlyDictionary<string, KeptPolicy> ISharedValues<KeptPolicy>.Load() =>
+        _store.Load().ToDictionary(static one => one.Target.ToString(), StringComparer.Ordinal);
+
+    /// <inheritdoc/>
+    bool ISharedValues<KeptPolicy>.IsSame(KeptPolicy kept, KeptPolicy wanted) => kept.Problem is null && kept.IsSameAs(wanted);
+
+    /// <inheritdoc/>
+    void ISharedValues<KeptPolicy>.Save(KeptPolicy value) => _store.Save(value.Target, TextOf(value).Span, value.Changed);
+
+    /// <inheritdoc/>
+    void ISharedValues<KeptPolicy>.Delete(KeptPolicy value) => _store.Delete(value.Target);
+
+    /// <inheritdoc/>
+    bool ISharedValues<KeptPolicy>.Use(IReadOnlyList<SharedValue<KeptPolicy>> values)
     {
-        int count;
-        lock (_gate)
-        {
-            if (_isCopy && documents.Count == _versions.Count
-                && documents.All(document => _versions.TryGetValue(document.Key, out var version) && version == document.Version))
-            {
-                return 0;
-            }
+        // A key that no node has written goes into no line of the log.
+        var isChanged = TakeUnsynchronized(
+            [.. values.Select(static one => one.Value).OfType<KeptPolicy>()],
+            values.Where(static one => one.Value is null).Select(static one => ("?", one.Reason)));
+        isChanged |= !_isCopy;
+        _isCopy = true;
+        return isChanged;
+    }
 
-            FollowUnsynchronized(documents);
-            count = _table.All.Length;
-        }
-
+    /// <inheritdoc/>
+    int ISharedValues<KeptPolicy>.OnUsed()
+    {
         var ended = _sessions.SettleAll();
-        ProxyEntryLog.PoliciesRead(_logger, count, _store.Folder);
+        ProxyEntryLog.PoliciesRead(_logger, Current.All.Length, _store.Folder);
         return ended;
     }
 
-    private void FollowUnsynchronized(IReadOnlyList<SharedDocument> documents)
-    {
-        var refused = new List<(string Target, string Reason)>();
-        var policies = new List<KeptPolicy>();
-        foreach (var document in documents)
-        {
-            if (PolicyStore.TryReadTarget(document.Key, out var target) && policies.Count < PolicyStore.MaxPolicies)
-            {
-                policies.Add(_store.Read(target, document.Value, document.Touched ?? DateTimeOffset.MinValue));
-            }
-            else
-            {
-                // A key that no node has written goes into no line of the log.
-                refused.Add(("?", "its row in the cluster's database has a key that is none of a policy"));
-            }
-        }
-
-        CopyUnsynchronized(policies, documents);
-        TakeUnsynchronized(policies, refused);
-        _isCopy = true;
-        _versions.Clear();
-        foreach (var document in documents)
-        {
-            _versions[document.Key] = document.Version;
-        }
-    }
-
-    /// <summary>Makes the folder the copy. Where that fails, the policies are in force all the same, until this process ends.</summary>
-    private void CopyUnsynchronized(List<KeptPolicy> policies, IReadOnlyList<SharedDocument> documents)
-    {
-        var bytes = documents.ToDictionary(static document => document.Key, static document => document.Value, StringComparer.Ordinal);
-        try
-        {
-            // As the files are, which may be other ones than those in force: this node's own, before it joined.
-            var kept = _store.Load().ToDictionary(static one => one.Target);
-            foreach (var target in kept.Keys.Except(policies.Select(static one => one.Target)))
-            {
-                _store.Delete(target);
-            }
-
-            foreach (var policy in policies)
-            {
-                var value = bytes[policy.Target.ToString()];
-                if (!kept.TryGetValue(policy.Target, out var before) || before.Problem is not null || !before.IsSameAs(policy))
-                {
-                    _store.Save(policy.Target, value, policy.Changed);
-                }
-            }
-        }
-        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
-        {
-            SharingLog.SharedCopyNotKept(_logger, SharedKind, _store.Folder, exception.Message);
-        }
-    }
+    /// <summary>One that cannot be used closes its tunnels, and must not open them because the node joins a cluster.</summary>
+    private static ReadOnlyMemory<byte> TextOf(KeptPolicy policy) => policy.Unused.IsEmpty ? policy.Policy.Text : policy.Unused;
 }

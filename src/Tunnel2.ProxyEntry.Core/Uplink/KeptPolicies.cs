@@ -36,7 +36,9 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
         _logger = logger;
         _shared = shared is null
             ? null
-            : new SharedCopy(shared, SharedKind, PolicyStore.MaxPolicies, settings.StateFolder, this, logger);
+            : new SharedCopy(
+                shared, SharedKind, PolicyStore.MaxPolicies, settings.StateFolder,
+                new SharedValues<KeptPolicy>(SharedKind, PolicyStore.MaxPolicies, _store.Folder, _gate, this, logger), logger);
     }
 
     /// <summary>All of them.</summary>

@@ -7,8 +7,9 @@ using Tunnel2.ProxyEntry.Diagnostics;
 namespace Tunnel2.ProxyEntry.Acme;
 
 /// <summary>
-/// How often an authority is asked: orders of an hour, pauses after failures of a name, and of the authority as a whole. The first two
-/// survive a restart. In a cluster all of it is counted for all nodes together. Thread-safe; one task at a time orders.
+/// How often an authority is asked: orders of an hour, with each agent's share, pauses after failures of a name, and of the authority as a
+/// whole. All but the last survive a restart. In a cluster all of it is counted for all nodes together. Thread-safe; one task at a time
+/// orders.
 /// </summary>
 /// <param name="settings">The limits.</param>
 /// <param name="store">Keeps them over a restart.</param>
@@ -23,17 +24,11 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
 
     private readonly Lock _gate = new();
     private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
-    private readonly List<DateTimeOffset> _orders = [];
-
-    /// <summary>
-    /// The orders of this hour that agents' names caused. At most as many as <see cref="_orders"/>; a restart forgets them.
-    /// The task that orders is the only one that touches it.
-    /// </summary>
-    private readonly List<(string Owner, DateTimeOffset At)> _shares = [];
-
+    private readonly List<CountedOrder> _orders = [];
     private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
     private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
     private int _serverFailures;
+    private AcmePace? _followed;
     private bool _isShared;
 
     /// <summary>How many names could not get a certificate at their last try.</summary>
@@ -59,7 +54,19 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         {
             lock (_gate)
             {
-                return new AcmePace([.. _orders], _pausedUntil, _serverFailures);
+                return PaceUnsynchronized();
+            }
+        }
+    }
+
+    /// <summary>The same as all nodes of the cluster know it; null: they know nothing.</summary>
+    public AcmePace? Followed
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _followed;
             }
         }
     }
@@ -76,12 +83,13 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         }
     }
 
-    /// <summary>What all nodes of the cluster have counted takes the place of what this one knew.</summary>
-    public void Follow(AcmePace? pace, IReadOnlyDictionary<string, AcmeFailure> failures)
+    /// <summary>What all nodes have counted takes the place of what this one knew; null: they have counted nothing.</summary>
+    public void Follow(AcmePace? pace)
     {
         lock (_gate)
         {
             _isShared = true;
+            _followed = pace;
             if (pace is not null)
             {
                 _orders.Clear();
@@ -90,15 +98,30 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
                 _serverFailures = pace.ServerFailures;
             }
         }
+    }
 
-        foreach (var name in _failures.Keys.Where(name => !failures.ContainsKey(name)))
+    /// <summary>What all nodes know of a name's failures; null: it has none.</summary>
+    public void Follow(string name, AcmeFailure? failure)
+    {
+        if (failure is not null)
+        {
+            _failures[name] = failure;
+        }
+        else if (_failures.TryGetValue(name, out var before) && before.Count > 0)
         {
             _failures.TryRemove(name, out _);
         }
+    }
 
-        foreach (var (name, failure) in failures)
+    /// <summary>Another node has got a certificate for a name.</summary>
+    public void Settle(string name) => _failures.TryRemove(name, out _);
+
+    /// <summary>The failures of the cluster count from now on, and no others.</summary>
+    public void ForgetFailures()
+    {
+        foreach (var (name, _) in Failures)
         {
-            _failures[name] = failure;
+            Follow(name, null);
         }
     }
 
@@ -112,13 +135,14 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
             ProxyEntryLog.CertificateNotObtained(logger, name, reason, (long)wait.TotalSeconds);
         }
 
-        _failures[name] = new AcmeFailure(before?.Count ?? 0, before?.NextTry > until ? before.NextTry : until, reason);
+        _failures[name] = new AcmeFailure(
+            before?.Count ?? 0, before?.NextTry > until ? before.NextTry : until, reason, IsPostponed: true);
     }
 
     /// <summary>What was in the way of names is not any more.</summary>
     public void ForgetPostponed()
     {
-        foreach (var (name, _) in _failures.Where(static one => one.Value.Count == 0))
+        foreach (var (name, _) in _failures.Where(static one => one.Value is { Count: 0, IsPostponed: true }))
         {
             _failures.TryRemove(name, out _);
         }
@@ -141,10 +165,9 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         {
             // The clock of another node may be ahead of this one.
             var last = _isShared ? now + _hour : now;
-            _orders.RemoveAll(order => order <= now - _hour || order > last);
+            _orders.RemoveAll(order => order.At <= now - _hour || order.At > last);
         }
 
-        _shares.RemoveAll(order => order.At <= now - _hour || order.At > now);
         foreach (var (name, failure) in _failures)
         {
             if (failure.NextTry < now - _longestPause && !isListed(name))
@@ -160,43 +183,48 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     /// <param name="isNew">Whether the name has none yet.</param>
     /// <param name="isListed">Whether the settings name it. A quarter of the hour is kept for these, and for renewals.</param>
     /// <param name="owner">The owner of the tunnel that has the name, or null. It gets at most half of what the others have left.</param>
-    /// <returns>False when there is none, or no more certificates may be kept.</returns>
-    public bool TryOrder(string name, int kept, bool isNew, bool isListed, string? owner = null)
+    /// <returns>What counts from now on; null when there is no place, or no more certificates may be kept.</returns>
+    public AcmePace? TryOrder(string name, int kept, bool isNew, bool isListed, string? owner = null)
     {
         var now = time.GetUtcNow();
         var most = settings.PerHour - (isNew && !isListed ? settings.PerHour / 4 : 0);
-        var orders = Pace.Orders.Count;
-        if ((isNew && kept >= settings.MaxCertificates) || orders >= most)
-        {
-            if (now >= _toldUntil)
-            {
-                _toldUntil = now + _hour;
-                ProxyEntryLog.CertificateLimit(logger, name, orders, kept);
-            }
-
-            return false;
-        }
-
-        if (isNew && !isListed && owner is not null)
-        {
-            var own = _shares.Count(order => order.Owner == owner);
-            if (own >= (most - (orders - own) + 1) / 2)
-            {
-                RefuseShare(name, own, _shares.First(order => order.Owner == owner).At + _hour);
-                return false;
-            }
-
-            _shares.Add((owner, now));
-        }
-
-        // Before the order: a process that is restarted again and again keeps to the limit too.
+        owner = isNew && !isListed ? owner : null;
+        AcmePace? counted = null;
+        CountedOrder[] own;
+        int orders;
         lock (_gate)
         {
-            _orders.Add(now);
+            // Not twice: another node may count at any time.
+            own = [.. _orders.Where(order => owner is not null && order.Owner == owner)];
+            orders = _orders.Count;
+            var isFull = (isNew && kept >= settings.MaxCertificates) || orders >= most;
+            if (!isFull && (owner is null || own.Length < (most - (orders - own.Length) + 1) / 2))
+            {
+                _orders.Add(new CountedOrder(now, owner));
+                counted = PaceUnsynchronized();
+            }
+            else if (isFull)
+            {
+                own = [];
+            }
         }
 
-        Save();
-        return true;
+        if (counted is not null)
+        {
+            // Before the order: a process that is restarted again and again keeps to the limit too.
+            Save();
+        }
+        else if (own.Length > 0)
+        {
+            RefuseShare(name, own.Length, own.Min(static order => order.At) + _hour);
+        }
+        else if (now >= _toldUntil)
+        {
+            _toldUntil = now + _hour;
+            ProxyEntryLog.CertificateLimit(logger, name, orders, kept);
+        }
+
+        return counted;
     }
 
     /// <summary>An operator wants a name to be tried now, whatever was before.</summary>
@@ -259,13 +287,16 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
             $"its agent has had {own} new certificates within an hour, the share of one agent (half of what others leave of Acme:PerHour)");
         _failures[name] = new AcmeFailure(_failures.TryGetValue(name, out var before) ? before.Count : 0, nextTry, reason);
         ProxyEntryLog.CertificateNotObtained(logger, name, reason, (long)(nextTry - time.GetUtcNow()).TotalSeconds);
+        Save();
     }
+
+    private AcmePace PaceUnsynchronized() => new([.. _orders], _pausedUntil, _serverFailures, _followed?.Version ?? 0);
 
     private void Save()
     {
         try
         {
-            store.SaveState(_failures.Where(static one => one.Value.Count > 0), Pace.Orders);
+            store.SaveState(_failures.Where(static one => one.Value is not { Count: 0, IsPostponed: true }), Pace.Orders);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

@@ -32,6 +32,8 @@ internal sealed class AcmeSharing(ISharedLeases leases, SharedSecret secret, str
     /// <summary>What the database calls them.</summary>
     public string Kind { get; } = "acme-" + authority;
 
+    private string OrderKind => Kind + "-orders";
+
     /// <summary>The key of a certificate.</summary>
     public static string CertificateOf(string name) => CertificateWord + name;
 
@@ -45,6 +47,32 @@ internal sealed class AcmeSharing(ISharedLeases leases, SharedSecret secret, str
     /// <exception cref="SharedUnavailableException">The database is not available.</exception>
     public Task<AcmeLease?> TakeAsync(string name, TimeProvider time, CancellationToken cancellationToken) =>
         AcmeLease.TakeAsync(leases, Kind + "-leases", name, time, cancellationToken);
+
+    /// <summary>Notes where the order of a name is, so that a node that takes it over continues it.</summary>
+    /// <exception cref="SharedUnavailableException">The database is not available.</exception>
+    public Task NoteOrderAsync(string name, Uri order, CancellationToken cancellationToken) => leases.PlaceAsync(
+        OrderKind, name, Encoding.UTF8.GetBytes(order.AbsoluteUri), CertificateOrder.Limit, cancellationToken);
+
+    /// <summary>The order of a name that a node had begun and did not end; null: there is none.</summary>
+    /// <exception cref="SharedUnavailableException">The database is not available.</exception>
+    public async Task<Uri?> FindOrderAsync(string name, CancellationToken cancellationToken) =>
+        await leases.FindAsync(OrderKind, name, cancellationToken).ConfigureAwait(false) is { } order
+            ? AcmeJson.TryUrl(Encoding.UTF8.GetString(order))
+            : null;
+
+    /// <summary>The order has ended.</summary>
+    public async Task ForgetOrderAsync(string name, Uri order)
+    {
+        try
+        {
+            await leases.ReleaseAsync(OrderKind, name, Encoding.UTF8.GetBytes(order.AbsoluteUri), CancellationToken.None)
+                .ConfigureAwait(false);
+        }
+        catch (SharedUnavailableException)
+        {
+            // It ends by itself, and one that has ended is not continued.
+        }
+    }
 
     /// <summary>The name of a certificate's key, or null for other keys.</summary>
     public static string? CertificateIn(string key) => NameIn(key, CertificateWord);
@@ -88,7 +116,14 @@ internal sealed class AcmeSharing(ISharedLeases leases, SharedSecret secret, str
         json.WriteStartArray("orders"u8);
         foreach (var order in pace.Orders.TakeLast(MostOrders))
         {
-            json.WriteNumberValue(order.ToUnixTimeMilliseconds());
+            json.WriteNumberValue(order.At.ToUnixTimeMilliseconds());
+        }
+
+        json.WriteEndArray();
+        json.WriteStartArray("owners"u8);
+        foreach (var order in pace.Orders.TakeLast(MostOrders))
+        {
+            json.WriteStringValue(order.Owner);
         }
 
         json.WriteEndArray();
@@ -97,15 +132,13 @@ internal sealed class AcmeSharing(ISharedLeases leases, SharedSecret secret, str
     });
 
     /// <summary>Reads <see cref="Write(AcmePace)"/>; null: it makes no sense.</summary>
-    public static AcmePace? ReadPace(SharedDocument document) => Read(document, static json => new AcmePace(
-        [
-            .. AcmeJson.List(json, "orders", MostOrders)
-                .Select(static order => order.TryGetInt64(out var moment) ? DateTimeOffset.FromUnixTimeMilliseconds(moment) : default),
-        ],
+    public static AcmePace? ReadPace(SharedDocument document) => Read(document, json => new AcmePace(
+        ReadOrders(json),
         Moment(json, "pausedUntil") ?? DateTimeOffset.MinValue,
         json.TryGetProperty("serverFailures", out var failures) && failures.TryGetInt32(out var number)
             ? Math.Clamp(number, 0, 100)
-            : 0));
+            : 0,
+        document.Version));
 
     /// <summary>A document about when a certificate is renewed.</summary>
     public static SharedDocument Write(string name, AcmeWindow window) => Write(WindowOf(name), json =>
@@ -127,6 +160,19 @@ internal sealed class AcmeSharing(ISharedLeases leases, SharedSecret secret, str
                 id, renewAt, askAt,
                 Moment(json, "start") is { } start && Moment(json, "end") is { } end ? (start, end) : null)
             : null);
+
+    private static CountedOrder[] ReadOrders(JsonElement json)
+    {
+        // A release before this one writes moments alone.
+        var orders = AcmeJson.List(json, "orders", MostOrders).ToArray();
+        var owners = AcmeJson.List(json, "owners", MostOrders).Select(AcmeJson.Text).ToArray();
+        return
+        [
+            .. orders.Select((order, i) => new CountedOrder(
+                order.TryGetInt64(out var moment) ? DateTimeOffset.FromUnixTimeMilliseconds(moment) : default,
+                owners.Length == orders.Length ? CountedOrder.ReadOwner(owners[i]) : null)),
+        ];
+    }
 
     private static SharedDocument Write(string key, Action<Utf8JsonWriter> write) =>
         new(key, Encoding.UTF8.GetBytes(AcmeClient.Json(write)));

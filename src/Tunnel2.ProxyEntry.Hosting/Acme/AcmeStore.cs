@@ -113,8 +113,8 @@ internal sealed class AcmeStore
 
     /// <summary>Reads what a restart must not forget. A file that cannot be read counts as empty.</summary>
     /// <param name="failures">Receives the names without a certificate, and when the next try may be.</param>
-    /// <param name="orders">Receives the moments of the last orders.</param>
-    public void LoadState(IDictionary<string, AcmeFailure> failures, ICollection<DateTimeOffset> orders)
+    /// <param name="orders">Receives the last orders.</param>
+    public void LoadState(IDictionary<string, AcmeFailure> failures, ICollection<CountedOrder> orders)
     {
         try
         {
@@ -127,17 +127,20 @@ internal sealed class AcmeStore
             foreach (var failure in AcmeJson.List(document.RootElement, "failures", MaxFailures))
             {
                 if (AcmeJson.Text(failure, "name") is { } name && MomentOf(AcmeJson.Text(failure, "nextTry")) is { } nextTry
-                    && failure.TryGetProperty("count", out var count) && count.TryGetInt32(out var number) && number > 0)
+                    && failure.TryGetProperty("count", out var count) && count.TryGetInt32(out var number) && number >= 0)
                 {
-                    failures[name] = new AcmeFailure(number, nextTry);
+                    failures[name] = new AcmeFailure(number, nextTry, AcmeJson.Clean(AcmeJson.Text(failure, "reason") ?? ""));
                 }
             }
 
-            foreach (var order in AcmeJson.List(document.RootElement, "orders", MaxFailures))
+            // Beside the moments, which a release before this one reads alone.
+            var owners = AcmeJson.List(document.RootElement, "owners", MaxFailures).Select(AcmeJson.Text).ToArray();
+            var moments = AcmeJson.List(document.RootElement, "orders", MaxFailures).Select(AcmeJson.Text).ToArray();
+            for (var i = 0; i < moments.Length; i++)
             {
-                if (order.ValueKind == JsonValueKind.String && MomentOf(order.GetString()) is { } moment)
+                if (MomentOf(moments[i]) is { } moment)
                 {
-                    orders.Add(moment);
+                    orders.Add(new CountedOrder(moment, owners.Length == moments.Length ? CountedOrder.ReadOwner(owners[i]) : null));
                 }
             }
         }
@@ -149,7 +152,7 @@ internal sealed class AcmeStore
     }
 
     /// <summary>Keeps what <see cref="LoadState"/> reads.</summary>
-    public void SaveState(IEnumerable<KeyValuePair<string, AcmeFailure>> failures, IEnumerable<DateTimeOffset> orders) =>
+    public void SaveState(IEnumerable<KeyValuePair<string, AcmeFailure>> failures, IReadOnlyList<CountedOrder> orders) =>
         Replace(_state, AcmeClient.Json(json =>
         {
             json.WriteStartArray("failures"u8);
@@ -159,6 +162,7 @@ internal sealed class AcmeStore
                 json.WriteString("name"u8, name);
                 json.WriteNumber("count"u8, failure.Count);
                 json.WriteString("nextTry"u8, failure.NextTry.ToString("O", CultureInfo.InvariantCulture));
+                json.WriteString("reason"u8, failure.Reason);
                 json.WriteEndObject();
             }
 
@@ -166,7 +170,14 @@ internal sealed class AcmeStore
             json.WriteStartArray("orders"u8);
             foreach (var order in orders)
             {
-                json.WriteStringValue(order.ToString("O", CultureInfo.InvariantCulture));
+                json.WriteStringValue(order.At.ToString("O", CultureInfo.InvariantCulture));
+            }
+
+            json.WriteEndArray();
+            json.WriteStartArray("owners"u8);
+            foreach (var order in orders)
+            {
+                json.WriteStringValue(order.Owner);
             }
 
             json.WriteEndArray();

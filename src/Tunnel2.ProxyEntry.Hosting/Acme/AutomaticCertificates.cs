@@ -244,13 +244,24 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
             && (_directory.Find(parsed[..length], out _) == NameState.Online || _locator?.TryLocate(parsed[..length], out _) == true);
     }
 
-    /// <summary>Whose tunnel has the name; null: nobody's that is known here.</summary>
-    private string? OwnerOf(string name)
+    /// <summary>Whose tunnel has the name, at this node or another one; null: it is not known.</summary>
+    private async ValueTask<string?> FindOwnerAsync(string name)
+    {
+        if (ReadName(name) is not { } parsed)
+        {
+            return null;
+        }
+
+        var digest = _directory.Find(parsed, out var session) == NameState.Online && session is not null ? session.Owner.ToDigest()
+            : _locator is not null ? await _locator.FindOwnerAsync(parsed, _stop.Token).ConfigureAwait(false)
+            : null;
+        return digest is null ? null : CountedOrder.OwnerOf(digest);
+    }
+
+    private string? ReadName(string name)
     {
         Span<char> parsed = stackalloc char[DomainName.MaxLength];
-        return TryRead(name, parsed, out var length) && _directory.Find(parsed[..length], out var session) == NameState.Online
-            ? session?.Owner.Value
-            : null;
+        return TryRead(name, parsed, out var length) ? new string(parsed[..length]) : null;
     }
 
     /// <summary>Not one that only a wildcard covers: visitors could think of any number of those.</summary>
@@ -397,7 +408,8 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
 
         _limits.Forget(_listed.Contains);
         var isListed = _listed.Contains(name);
-        if (!_limits.TryOrder(name, _certificates.Count, isNew: before is null, isListed, isListed ? null : OwnerOf(name)))
+        var owner = isListed || before is not null ? null : await FindOwnerAsync(name).ConfigureAwait(false);
+        if (_limits.TryOrder(name, _certificates.Count, isNew: before is null, isListed, owner) is null)
         {
             return;
         }

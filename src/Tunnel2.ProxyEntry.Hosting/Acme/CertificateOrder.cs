@@ -26,14 +26,64 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
     /// <param name="name">The name, or wildcard name, in lower case.</param>
     /// <param name="replaces">The id of the certificate that it replaces (RFC 9773 section 5), or null.</param>
     /// <param name="cancellationToken">Gives up.</param>
+    /// <param name="begun">Gets the address of the order, before anything else is asked for.</param>
     /// <exception cref="AcmeException">There is none; the message says why.</exception>
-    public async Task<IssuedCertificate> RunAsync(string name, string? replaces, CancellationToken cancellationToken)
+    public Task<IssuedCertificate> RunAsync(
+        string name, string? replaces, CancellationToken cancellationToken, Func<Uri, Task>? begun = null) => LimitedAsync(
+            async token =>
+            {
+                var (url, order) = await BeginAsync(name, replaces, token).ConfigureAwait(false);
+                if (begun is not null)
+                {
+                    await begun(url).ConfigureAwait(false);
+                }
+
+                return await CompleteAsync(name, url, order, token).ConfigureAwait(false);
+            },
+            cancellationToken);
+
+    /// <summary>Completes an order that another process of this account has begun.</summary>
+    /// <param name="name">The name, or wildcard name, in lower case.</param>
+    /// <param name="url">The order.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    /// <returns>Null: it has ended, or the authority does not want to complete it.</returns>
+    /// <exception cref="AcmeException">The authority is not usable.</exception>
+    public async Task<IssuedCertificate?> TryContinueAsync(string name, Uri url, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await LimitedAsync(
+                async token =>
+                {
+                    var directory = await client.GetDirectoryAsync(token).ConfigureAwait(false);
+                    if (url.Authority != directory.NewOrder.Authority)
+                    {
+                        return null;
+                    }
+
+                    var answer = await client.PostAsync(url, null, "the order", token).ConfigureAwait(false);
+                    var order = AcmeJson.Read(answer, "order");
+
+                    // After a request of the other process the certificate is for a key that is lost.
+                    return AcmeJson.Text(order, "status") is "pending" or "ready"
+                        ? await CompleteAsync(name, url, order, token).ConfigureAwait(false)
+                        : null;
+                },
+                cancellationToken).ConfigureAwait(false);
+        }
+        catch (AcmeException exception) when (!exception.IsOfServer)
+        {
+            return null;
+        }
+    }
+
+    private async Task<T> LimitedAsync<T>(Func<CancellationToken, Task<T>> run, CancellationToken cancellationToken)
     {
         using var deadline = new CancellationTokenSource(Limit, time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(deadline.Token, cancellationToken);
         try
         {
-            return await OrderAsync(name, replaces, either.Token).ConfigureAwait(false);
+            return await run(either.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException exception) when (!cancellationToken.IsCancellationRequested)
         {
@@ -41,9 +91,8 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
         }
     }
 
-    private async Task<IssuedCertificate> OrderAsync(string name, string? replaces, CancellationToken cancellationToken)
+    private async Task<IssuedCertificate> CompleteAsync(string name, Uri url, JsonElement order, CancellationToken cancellationToken)
     {
-        var (url, order) = await BeginAsync(name, replaces, cancellationToken).ConfigureAwait(false);
         foreach (var item in AcmeJson.List(order, "authorizations", MaxAuthorizations))
         {
             var authorization = AcmeJson.TryUrl(AcmeJson.Text(item))
@@ -140,7 +189,12 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
         var proof = await prover.ShowAsync(kind, bare, token, client.Authorize(token), cancellationToken).ConfigureAwait(false);
         await using (proof.ConfigureAwait(false))
         {
-            await client.PostAsync(AcmeJson.Url(challenge, "url"), "{}", "the challenge", cancellationToken).ConfigureAwait(false);
+            if (AcmeJson.Text(challenge, "status") != "processing")
+            {
+                // Another process of this account may have asked it to come: its visit finds this answer.
+                await client.PostAsync(AcmeJson.Url(challenge, "url"), "{}", "the challenge", cancellationToken).ConfigureAwait(false);
+            }
+
             authorization = await UntilAsync(url, "the authorization", "pending", cancellationToken).ConfigureAwait(false);
         }
 

@@ -26,9 +26,9 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
     private readonly ILogger _logger;
     private readonly InspectionKeeper _self;
     private readonly SharedCopy? _copy;
+    private readonly Dictionary<string, Known> _known = new(StringComparer.Ordinal);
     private readonly HashSet<string> _toBegin = new(StringComparer.Ordinal);
     private readonly HashSet<string> _toEnd = new(StringComparer.Ordinal);
-    private Dictionary<string, Known> _known = new(StringComparer.Ordinal);
     private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _due;
 
@@ -133,32 +133,32 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
     }
 
     /// <inheritdoc/>
-    public int Apply(IReadOnlyList<SharedDocument> documents)
+    public int Follow(SharedChanges changes)
     {
         var news = new List<Known>();
-        string[] gone;
+        var gone = new List<string>();
         lock (_gate)
         {
-            var before = _known;
-            _known = new Dictionary<string, Known>(StringComparer.Ordinal);
-            foreach (var document in documents)
+            foreach (var key in changes.Gone)
             {
-                if (before.TryGetValue(document.Key, out var old) && old.Document.Version == document.Version)
-                {
-                    _known[document.Key] = old;
-                }
-                else if (SharedInspection.Read(document) is { } inspection)
-                {
-                    var known = new Known(document, inspection, _time.GetTimestamp());
-                    _known[document.Key] = known;
-                    if (!_toEnd.Contains(document.Key))
-                    {
-                        news.Add(known);
-                    }
-                }
+                ForgetUnsynchronized(key);
             }
 
-            gone = [.. before.Keys.Where(name => !_known.ContainsKey(name) && !_toBegin.Contains(name))];
+            foreach (var document in changes.Put)
+            {
+                if (SharedInspection.Read(document) is not { } inspection)
+                {
+                    ForgetUnsynchronized(document.Key);
+                    continue;
+                }
+
+                var known = new Known(document, inspection, _time.GetTimestamp());
+                _known[document.Key] = known;
+                if (!_toEnd.Contains(document.Key))
+                {
+                    news.Add(known);
+                }
+            }
         }
 
         foreach (var known in news.Where(known => known.Left(_time) > TimeSpan.Zero))
@@ -171,7 +171,7 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
             _inspections.Withdraw(name, "it was ended at another node");
         }
 
-        if (news.Count > 0 || gone.Length > 0)
+        if (news.Count > 0 || gone.Count > 0)
         {
             Interlocked.Exchange(ref _changed, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously))
                 .TrySetResult();
@@ -179,6 +179,14 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
 
         Wake();
         return 0;
+
+        void ForgetUnsynchronized(string key)
+        {
+            if (_known.Remove(key) && !_toBegin.Contains(key))
+            {
+                gone.Add(key);
+            }
+        }
     }
 
     /// <inheritdoc/>

@@ -47,6 +47,8 @@ internal sealed class FakeLocator : ISessionLocator
         return new ValueTask<NodePlaces?>((NodePlaces?)null);
     }
 
+    public ValueTask<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken) => new((byte[]?)null);
+
     public void Forget(string name, long epoch)
     {
         if (_known.TryGetValue(name, out var known) && known.All.Any(place => place.Node.Epoch == epoch))

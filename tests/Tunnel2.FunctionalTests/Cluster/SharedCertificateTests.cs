@@ -1,9 +1,7 @@
 using System.Text;
-using System.Text.Json;
 using Tunnel2.FunctionalTests.Administration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Https;
-using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.FunctionalTests.Uplinks.Security;
 using Tunnel2.ProxyEntry.Acme;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
@@ -35,7 +33,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     [InlineData("tls-alpn-01")]
     public async Task Three_nodes_that_are_asked_at_once_order_once_and_the_authority_may_come_to_any_of_them(string challenge)
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var cluster = await StartAsync(3, "Acme:Challenge=" + challenge);
         await using var pebble = await StartPebbleAsync(cluster.Nodes[2]);
         await cluster.StartAgentAsync(cluster.Options(0, 0));
@@ -71,7 +69,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     [InlineData("tls-alpn-01")]
     public async Task The_authority_comes_to_a_node_that_did_not_begin_the_order(string challenge)
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var cluster = await StartAsync(2, "Acme:Challenge=" + challenge);
         await using var pebble = await StartPebbleAsync(cluster.Nodes[1]);
         await cluster.StartAgentAsync(cluster.Options(0, 0));
@@ -87,7 +85,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     [Fact]
     public async Task A_renewal_that_is_asked_for_at_all_nodes_at_once_is_made_once_and_serves_at_all()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var cluster = await StartAsync(3);
         await using var pebble = await StartPebbleAsync(cluster.Nodes[1], 33);
         await cluster.StartAgentAsync(cluster.Options(0, 0));
@@ -122,7 +120,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     [Fact]
     public async Task What_a_node_had_begun_that_died_is_begun_again_when_its_lease_is_over()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var cluster = await StartAsync(2);
         await using var pebble = await StartPebbleAsync(cluster.Nodes[0]);
         var kind = KindOf(cluster);
@@ -147,7 +145,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     [Fact]
     public async Task Without_the_database_certificates_serve_on_nothing_is_ordered_and_the_refusal_says_why()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var cluster = await StartAsync(2);
         await using var pebble = await StartPebbleAsync(cluster.Nodes[0]);
         await cluster.StartAgentAsync(cluster.Options(0, 0));
@@ -182,7 +180,7 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     [Fact]
     public async Task A_node_with_another_secret_orders_nothing_and_one_without_says_that_it_keeps_them_to_itself()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var cluster = await StartAsync(1);
         await using var pebble = await StartPebbleAsync(cluster.Nodes[0]);
         await cluster.StartAgentAsync(cluster.Options(0, 0));
@@ -211,9 +209,6 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
         _authority.Dispose();
         _folder.Dispose();
     }
-
-    private static async Task SkipWithoutPebbleAsync() => Assert.SkipUnless(
-        (await Shell.RunBashAsync("command -v pebble")).ExitCode == 0, "There is no pebble here.");
 
     private static int Count(EntryFixture node, int line) => node.Log.All.Count(one => one.EventId == line);
 
@@ -249,58 +244,10 @@ public sealed class SharedCertificateTests(PostgresServer server) : IClassFixtur
     /// <summary>The secret is the last one.</summary>
     private string[] Settings()
     {
-        File.WriteAllText(_folder["ca.pem"], _authority.Pem);
         File.WriteAllText(_folder["secret"], "a secret of thirty-two or more characters");
-        return
-        [
-            "Public:HttpsListen=127.0.0.1:0", "Domain=example.test", "Acme:AcceptTerms=true",
-            $"Acme:Directory=https://localhost:{_port}/dir", "Acme:Ca=" + _folder["ca.pem"], "Cluster:Secret=" + _folder["secret"],
-        ];
+        return [.. Pebble.Settings(_folder, _authority, _port), "Cluster:Secret=" + _folder["secret"]];
     }
 
-    private async Task<Pebble> StartPebbleAsync(EntryFixture comesTo, int refusedNonces = 0)
-    {
-        var names = NameServer.Start(_folder["records"]);
-        File.WriteAllText(_folder["pebble.pem"], _authority.Issue("localhost"));
-        File.WriteAllText(_folder["pebble.json"], JsonSerializer.Serialize(new
-        {
-            pebble = new
-            {
-                listenAddress = $"127.0.0.1:{_port}",
-                managementListenAddress = $"127.0.0.1:{FreePort.Next()}",
-                certificate = _folder["pebble.pem"],
-                privateKey = _folder["pebble.pem"],
-                httpPort = comesTo.Http.Port,
-                tlsPort = comesTo.Https.Port,
-            },
-        }));
-        var process = ProcessRunner.Start(
-            "pebble",
-            ["-strict", "-config", _folder["pebble.json"], "-dnsserver", $"127.0.0.1:{names.Port}"],
-            new Dictionary<string, string?> { ["PEBBLE_WFE_NONCEREJECT"] = $"{refusedNonces}", ["PEBBLE_VA_NOSLEEP"] = "1" });
-        var running = new Pebble(process, names);
-        try
-        {
-            await process.WaitForLineAsync(static line => line.Contains("ACME directory available", StringComparison.Ordinal));
-            return running;
-        }
-        catch
-        {
-            await running.DisposeAsync();
-            throw;
-        }
-    }
-
-    private sealed class Pebble(ProcessRunner process, NameServer names) : IAsyncDisposable
-    {
-        public int Orders => process.Lines.Count(static line => line.Contains("Added order", StringComparison.Ordinal));
-
-        public int Accounts => process.Lines.Count(static line => line.Contains("accounts in memory", StringComparison.Ordinal));
-
-        public async ValueTask DisposeAsync()
-        {
-            await process.DisposeAsync();
-            await names.DisposeAsync();
-        }
-    }
+    private Task<Pebble> StartPebbleAsync(EntryFixture comesTo, int refusedNonces = 0) =>
+        Pebble.StartAsync(_folder, _authority, _port, (comesTo.Http.Port, comesTo.Https.Port), refusedNonces);
 }

@@ -1,7 +1,5 @@
 using System.Security.Cryptography;
-using System.Text.Json;
 using Tunnel2.FunctionalTests.Harness;
-using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.FunctionalTests.Uplinks.Security;
 using Tunnel2.TestUtilities;
 
@@ -22,7 +20,7 @@ public sealed class PebbleTests : IDisposable
     [Fact]
     public async Task A_name_is_proved_over_HTTP_while_visitors_are_redirected_and_kept_over_a_restart()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         string[] settings = [.. Settings(), "Https:Redirect=on"];
         string first;
         await using (var entry = await EntryFixture.StartAsync(null, settings))
@@ -39,7 +37,7 @@ public sealed class PebbleTests : IDisposable
     [Fact]
     public async Task A_name_is_proved_by_a_handshake()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         await using var entry = await EntryFixture.StartAsync(null, [.. Settings(), "Acme:Challenge=tls-alpn-01"]);
         await using var pebble = await StartPebbleAsync(entry);
         await ObtainAsync(entry);
@@ -48,7 +46,7 @@ public sealed class PebbleTests : IDisposable
     [Fact]
     public async Task A_name_is_proved_by_a_record_that_a_program_makes_and_removes()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         var hook = _folder["hook"];
         var records = _folder["records"];
         File.WriteAllText(hook, $"""
@@ -75,7 +73,7 @@ public sealed class PebbleTests : IDisposable
     [Fact]
     public async Task An_account_that_the_authority_asks_for_is_used()
     {
-        await SkipWithoutPebbleAsync();
+        await Pebble.SkipWithoutAsync();
         var key = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32)).TrimEnd('=').Replace('+', '-').Replace('/', '_');
         await using var entry = await EntryFixture.StartAsync(null, [.. Settings(), "Acme:EabKeyId=kid-1", "Acme:EabKey=" + key]);
         await using var pebble = await StartPebbleAsync(entry, key);
@@ -88,18 +86,7 @@ public sealed class PebbleTests : IDisposable
         _folder.Dispose();
     }
 
-    private static async Task SkipWithoutPebbleAsync() => Assert.SkipUnless(
-        (await Shell.RunBashAsync("command -v pebble")).ExitCode == 0, "There is no pebble here.");
-
-    private string[] Settings()
-    {
-        File.WriteAllText(_folder["ca.pem"], _authority.Pem);
-        return
-        [
-            "Public:HttpsListen=127.0.0.1:0", "Domain=example.test", "StateFolder=" + _folder["state"], "Acme:AcceptTerms=true",
-            $"Acme:Directory=https://localhost:{_port}/dir", "Acme:Ca=" + _folder["ca.pem"],
-        ];
-    }
+    private string[] Settings() => [.. Pebble.Settings(_folder, _authority, _port), "StateFolder=" + _folder["state"]];
 
     /// <summary>A tunnel takes the name, a visitor asks for it, and later ones get its certificate.</summary>
     private static async Task<string> ObtainAsync(EntryFixture entry)
@@ -123,47 +110,6 @@ public sealed class PebbleTests : IDisposable
         return Tls.FingerprintOf(visitor);
     }
 
-    private async Task<IAsyncDisposable> StartPebbleAsync(EntryFixture entry, string? eabKey = null)
-    {
-        var names = NameServer.Start(_folder["records"]);
-        File.WriteAllText(_folder["pebble.pem"], _authority.Issue("localhost"));
-        File.WriteAllText(_folder["pebble.json"], JsonSerializer.Serialize(new
-        {
-            pebble = new
-            {
-                listenAddress = $"127.0.0.1:{_port}",
-                managementListenAddress = $"127.0.0.1:{FreePort.Next()}",
-                certificate = _folder["pebble.pem"],
-                privateKey = _folder["pebble.pem"],
-                httpPort = entry.Http.Port,
-                tlsPort = entry.Https.Port,
-                externalAccountBindingRequired = eabKey is not null,
-                externalAccountMACKeys = eabKey is null ? [] : new Dictionary<string, string> { ["kid-1"] = eabKey },
-            },
-        }));
-        var process = ProcessRunner.Start(
-            "pebble",
-            ["-strict", "-config", _folder["pebble.json"], "-dnsserver", $"127.0.0.1:{names.Port}"],
-            new Dictionary<string, string?> { ["PEBBLE_WFE_NONCEREJECT"] = "33", ["PEBBLE_VA_NOSLEEP"] = "1" });
-        var running = new Running(process, names);
-        try
-        {
-            await process.WaitForLineAsync(static line => line.Contains("ACME directory available", StringComparison.Ordinal));
-            return running;
-        }
-        catch
-        {
-            await running.DisposeAsync();
-            throw;
-        }
-    }
-
-    private sealed class Running(ProcessRunner process, NameServer names) : IAsyncDisposable
-    {
-        public async ValueTask DisposeAsync()
-        {
-            await process.DisposeAsync();
-            await names.DisposeAsync();
-        }
-    }
+    private Task<Pebble> StartPebbleAsync(EntryFixture entry, string? eabKey = null) =>
+        Pebble.StartAsync(_folder, _authority, _port, (entry.Http.Port, entry.Https.Port), refusedNonces: 33, eabKey);
 }

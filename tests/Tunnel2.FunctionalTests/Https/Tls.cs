@@ -1,4 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
+using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
@@ -11,11 +12,14 @@ namespace Tunnel2.FunctionalTests.Https;
 /// <summary>A visitor over HTTPS that takes any certificate and looks at it.</summary>
 internal static class Tls
 {
+    public static Task<SslStream> ConnectAsync(EntryFixture entry, string name, SslProtocols versions = SslProtocols.None) =>
+        ConnectAsync(entry.Https, name, versions);
+
     [SuppressMessage("Security", "CA5359", Justification = "The test compares the certificate itself.")]
-    public static async Task<SslStream> ConnectAsync(EntryFixture entry, string name, SslProtocols versions = SslProtocols.None)
+    public static async Task<SslStream> ConnectAsync(EndPoint https, string name, SslProtocols versions = SslProtocols.None)
     {
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        await socket.ConnectAsync(entry.Https);
+        await socket.ConnectAsync(https);
         var tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
         try
         {

@@ -79,6 +79,8 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
         return await Run(() => tables.Locate(name));
     }
 
+    public Task<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken) => Run(() => tables.FindOwner(name));
+
     public Task<NameSum> SumAsync(NodeLease held, CancellationToken cancellationToken) => Run(() =>
     {
         var list = tables.List(held);

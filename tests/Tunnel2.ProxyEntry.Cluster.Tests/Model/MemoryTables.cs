@@ -117,6 +117,8 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
                 row.Claim.Share?.IsHealthy ?? true, row.State == StoredState.HandingOver, row.Claim.Weight)));
     }
 
+    public byte[]? FindOwner(string name) => Serving(name) is [var first, ..] ? first.Claim.Owner : null;
+
     public IReadOnlyList<(string Name, long Epoch, bool IsShared)> List(NodeLease held) =>
     [
         .. _names.SelectMany(static pair => pair.Value.Select(row => (pair.Key, Row: row)))

@@ -145,6 +145,108 @@ public sealed class SharedCopyTests(PostgresServer server) : IAsyncDisposable
         }
     }
 
+    [Fact]
+    public async Task A_look_reads_what_was_put_and_removed_since_the_last_one_and_nothing_else()
+    {
+        await PrepareAsync();
+        var first = await JoinAsync("n1", "a", "b", "c");
+        var second = await JoinAsync("n2");
+        await second.LookAsync();
+        second.Reads.Clear();
+        await first.Copy.PutAsync(new SharedDocument("b", [1]), Ending);
+        await first.Copy.RemoveAsync("c", Ending);
+        await first.Copy.AddAsync(new SharedDocument("d", [2]), Ending);
+
+        // However many notices were lost.
+        await second.LookAsync();
+        Assert.Equal(["a", "b", "d"], second.Keys);
+        Assert.Equal(["b", "d"], second.Changes[^1].Put.Select(static one => one.Key));
+        Assert.Equal(["c"], second.Changes[^1].Gone);
+        await second.LookAsync();
+        Assert.True(second.Changes[^1].IsEmpty);
+        Assert.Equal([2, 0], second.Reads.Documents);
+
+        // What is removed and made again is there.
+        await first.Copy.RemoveAsync("a", Ending);
+        await first.Copy.AddAsync(new SharedDocument("a", [3]), Ending);
+        await first.Copy.RemoveAsync("d", Ending);
+        await second.LookAsync();
+        Assert.Equal(["a"], second.Changes[^1].Put.Select(static one => one.Key));
+        Assert.Equal(["d"], second.Changes[^1].Gone);
+        Assert.Equal(["a", "b"], second.Keys);
+        Assert.Equal([2, 0, 1], second.Reads.Documents);
+        Assert.All(second.Reads.Since, static since => Assert.True(since > 0));
+    }
+
+    [Fact]
+    public async Task A_use_is_read_by_the_others_once()
+    {
+        await PrepareAsync();
+        var first = await JoinAsync("n1", "a", "b");
+        var second = await JoinAsync("n2");
+        await second.LookAsync();
+        second.Reads.Clear();
+        await first.Copy.TouchAsync([KeyValuePair.Create("b", DateTimeOffset.UnixEpoch.AddYears(90))], Ending);
+        await second.LookAsync();
+        await second.LookAsync();
+        Assert.Equal([1, 0], second.Reads.Documents);
+        Assert.Equal(DateTimeOffset.UnixEpoch.AddYears(90), second.Documents.Single(static one => one.Key == "b").Touched);
+    }
+
+    [Theory]
+    [InlineData("update tunnel2_shared set version = 1, value = '\x07', changed_at = now() where key = 'b'")]
+    [InlineData("insert into tunnel2_shared values ('things', 'late', 1, '\x07', now())")]
+    [InlineData("delete from tunnel2_shared where key = 'b'")]
+    [InlineData("delete from tunnel2_shared where key = 'b'; insert into tunnel2_shared values ('things', 'bb', 1, '\x07', now())")]
+    public async Task What_another_hand_has_changed_is_noticed_by_the_sum_and_all_is_read(string statement)
+    {
+        await PrepareAsync();
+        var node = await JoinAsync("n1", "a", "b", "c");
+        await node.LookAsync();
+        node.Reads.Clear();
+        await PostgresServer.ExecuteAsync(_database, statement, Ending);
+        await node.LookAsync();
+        await SameAsync(node);
+        Assert.Equal(0, node.Reads.Since[^1]);
+
+        // Only what is different is followed, and the next look is a short one.
+        Assert.InRange(node.Changes[^1].Put.Count, 0, 1);
+        await node.LookAsync();
+        Assert.True(node.Changes[^1].IsEmpty);
+        Assert.Equal((3, true), (node.Reads.Since.Count, node.Reads.Since[^1] > 0));
+    }
+
+    [Fact]
+    public async Task A_copy_of_yesterday_that_was_put_back_is_followed_even_where_numbers_are_given_again()
+    {
+        await PrepareAsync();
+        var node = await JoinAsync("n1", "a", "b");
+        var other = await JoinAsync("n2");
+        await PostgresServer.ExecuteAsync(
+            _database,
+            "create table yesterday as select * from tunnel2_shared; create table epoch as select last_value from tunnel2_epochs",
+            Ending);
+        await node.Copy.PutAsync(new SharedDocument("b", [1]), Ending);
+        await node.Copy.RemoveAsync("a", Ending);
+        await node.Copy.AddAsync(new SharedDocument("c", [1]), Ending);
+        await other.LookAsync();
+        await PostgresServer.ExecuteAsync(
+            _database,
+            "truncate tunnel2_shared; insert into tunnel2_shared select * from yesterday; "
+                + "select setval('tunnel2_epochs', (select last_value from epoch))",
+            Ending);
+
+        // The same document gets the same number as before, with other content.
+        await node.Copy.PutAsync(new SharedDocument("b", [9]), Ending);
+        foreach (var one in new[] { node, other })
+        {
+            await one.LookAsync();
+            await SameAsync(one);
+            Assert.Equal(["a", "b"], one.Keys);
+            Assert.Equal([9], one.Documents[1].Value);
+        }
+    }
+
     public async ValueTask DisposeAsync()
     {
         foreach (var store in _stores)
@@ -153,6 +255,24 @@ public sealed class SharedCopyTests(PostgresServer server) : IAsyncDisposable
         }
 
         _folder.Delete(recursive: true);
+    }
+
+    /// <summary>The node has what the database has.</summary>
+    private async Task SameAsync(Node node)
+    {
+        await using var source = Npgsql.NpgsqlDataSource.Create(_database);
+        await using var command = source.CreateCommand(
+            "select key || ' ' || version || ' ' || encode(value, 'hex') from tunnel2_shared where kind = 'things' and key <> '' "
+                + "order by key collate \"C\"");
+        await using var reader = await command.ExecuteReaderAsync(Ending);
+        var rows = new List<string>();
+        while (await reader.ReadAsync(Ending))
+        {
+            rows.Add(reader.GetString(0));
+        }
+
+        Assert.Equal(rows, node.Documents.Select(
+            static one => FormattableString.Invariant($"{one.Key} {one.Version} {Convert.ToHexStringLower(one.Value)}")));
     }
 
     private async Task PrepareAsync() => _database = await server.CreateDatabaseAsync(Ending);
@@ -180,12 +300,17 @@ public sealed class SharedCopyTests(PostgresServer server) : IAsyncDisposable
         {
             Documents = [.. own.Select(key => new SharedDocument(key, System.Text.Encoding.ASCII.GetBytes(name)))];
             _shared = new SharedDocuments(store, TimeProvider.System, NullLogger<SharedDocuments>.Instance);
-            Copy = new SharedCopy(_shared, "things", Most, folder, this, NullLogger.Instance);
+            Reads = new CountedReads(_shared);
+            Copy = new SharedCopy(Reads, "things", Most, folder, this, NullLogger.Instance);
         }
 
         public SharedCopy Copy { get; }
 
+        public CountedReads Reads { get; }
+
         public IReadOnlyList<SharedDocument> Documents { get; private set; }
+
+        public List<SharedChanges> Changes { get; } = [];
 
         public string[] Keys => [.. Documents.Select(static document => document.Key).Order(StringComparer.Ordinal)];
 
@@ -195,10 +320,61 @@ public sealed class SharedCopyTests(PostgresServer server) : IAsyncDisposable
 
         public IReadOnlyList<SharedDocument> Own() => Documents;
 
-        public int Apply(IReadOnlyList<SharedDocument> documents)
+        public int Follow(SharedChanges changes)
         {
-            Documents = documents;
+            Changes.Add(changes);
+            Documents =
+            [
+                .. Documents.Where(one => !changes.IsFirst && !changes.Gone.Contains(one.Key)
+                    && changes.Put.All(document => document.Key != one.Key))
+                    .Concat(changes.Put).OrderBy(static one => one.Key, StringComparer.Ordinal),
+            ];
             return 0;
         }
+    }
+
+    /// <summary>The database, with a note of each read.</summary>
+    private sealed class CountedReads(ISharedDocuments documents) : ISharedDocuments
+    {
+        /// <summary>After which version was read; 0: all.</summary>
+        public List<long> Since { get; } = [];
+
+        /// <summary>How many documents came.</summary>
+        public List<int> Documents { get; } = [];
+
+        public void Clear()
+        {
+            Since.Clear();
+            Documents.Clear();
+        }
+
+        public void Watch(string kind, Func<CancellationToken, Task> look) => documents.Watch(kind, look);
+
+        public async Task<SharedSet?> ReadAsync(string kind, long since, int most, CancellationToken cancellationToken)
+        {
+            var set = await documents.ReadAsync(kind, since, most, cancellationToken);
+            Since.Add(since);
+            Documents.Add(set?.Documents.Count ?? 0);
+            return set;
+        }
+
+        public Task FillAsync(
+            string kind, Guid generation, bool isNew, IReadOnlyList<SharedDocument> own, CancellationToken cancellationToken) =>
+            documents.FillAsync(kind, generation, isNew, own, cancellationToken);
+
+        public Task<SharedOutcome> AddAsync(
+            string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken) =>
+            documents.AddAsync(kind, generation, document, most, cancellationToken);
+
+        public Task<SharedOutcome> PutAsync(
+            string kind, Guid generation, SharedDocument document, int most, CancellationToken cancellationToken) =>
+            documents.PutAsync(kind, generation, document, most, cancellationToken);
+
+        public Task<SharedOutcome> RemoveAsync(string kind, Guid generation, string key, CancellationToken cancellationToken) =>
+            documents.RemoveAsync(kind, generation, key, cancellationToken);
+
+        public Task TouchAsync(
+            string kind, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses, CancellationToken cancellationToken) =>
+            documents.TouchAsync(kind, uses, cancellationToken);
     }
 }

@@ -48,7 +48,7 @@ public sealed class SharedDocumentsTests
             return Volatile.Read(ref _answer).Task;
         }
 
-        public Task<SharedSet?> ReadSharedAsync(string kind, int most, CancellationToken cancellationToken) =>
+        public Task<SharedSet?> ReadSharedAsync(string kind, long since, int most, CancellationToken cancellationToken) =>
             throw new NotSupportedException();
 
         public Task FillSharedAsync(
