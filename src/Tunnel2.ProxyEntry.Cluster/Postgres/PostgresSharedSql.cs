@@ -13,15 +13,16 @@ internal static class PostgresSharedSql
     public const string Read =
         $"""
         select * from (
-            select '' as key, count(*) as version, null::bytea as value, null::timestamptz as touched_at, bit_xor({Mark}) as mark, 0 as part,
-                null::interval as age
+            select '' as key, count(*) as version, null::bytea as value, null::timestamptz as touched_at, bit_xor({Mark}) as mark,
+                0 as part, null::interval as age
             from tunnel2_shared where kind = $1 and key <> ''
             union all (
                 select key, version, value, touched_at, {Mark}, 1, clock_timestamp() - touched_at
                 from tunnel2_shared where kind = $1 and (key = '' or version > $3)
                 order by key collate "C" limit $2 + 1)
             union all (
-                select key, version, null, null, null, 2, null from tunnel2_shared where kind = $1 || '{Removed}' and version > $3 and $3 > 0
+                select key, version, null, null, null, 2, null from tunnel2_shared
+                where kind = $1 || '{Removed}' and version > $3 and $3 > 0
                 order by version limit $2)
         ) r order by part, key collate "C"
         """;

@@ -2,6 +2,7 @@ using System.Text;
 using Tunnel2.FunctionalTests.Administration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Https;
+using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.FunctionalTests.Uplinks.Security;
 using Tunnel2.ProxyEntry.Acme;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;

@@ -1,5 +1,4 @@
 using System.Text.Json;
-using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.FunctionalTests.Uplinks.Security;
 using Tunnel2.TestUtilities;

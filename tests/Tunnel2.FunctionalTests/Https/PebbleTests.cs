@@ -1,5 +1,6 @@
 using System.Security.Cryptography;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.FunctionalTests.Uplinks.Security;
 using Tunnel2.TestUtilities;
 
