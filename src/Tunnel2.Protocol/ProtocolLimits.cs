@@ -48,6 +48,12 @@ public static class ProtocolLimits
     /// <summary>Payload of SERVICE, exactly.</summary>
     public const int ServiceLength = 5;
 
+    /// <summary>The smallest NODES payload in bytes: a counter and three lengths.</summary>
+    public const int MinNodesLength = 7;
+
+    /// <summary>The largest NODES payload in bytes: 16 nodes with fields as long as they may be.</summary>
+    public const int MaxNodesLength = 8 * 1024;
+
     /// <summary>The largest payload of a frame whose type this version does not know; it is skipped, never buffered whole.</summary>
     public const int MaxUnknownLength = 16 * 1024;
 

@@ -17,7 +17,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     private readonly string _prefix;
     private string? _lastTrouble;
     private string? _lastRoute;
-    private string? _lastServers;
+    private IReadOnlyList<ServerStatus>? _lastServers;
     private bool _saidConnecting;
     private bool _saidReconnecting;
 
@@ -102,8 +102,8 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             case ServersEvent { IsComplete: false }:
                 return null;
             case ServersEvent servers:
-                bool isNewServers = servers.Message != _lastServers;
-                _lastServers = servers.Message;
+                bool isNewServers = IsNews(servers.Servers, _lastServers);
+                _lastServers = servers.Servers;
                 return isNewServers ? servers.Message : null;
             case ConnectionEndedEvent ended:
                 return LineFor(ended.End);
@@ -152,6 +152,20 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             default:
                 return null;
         }
+    }
+
+    /// <summary>
+    /// Whether there is a session that was not there before, or one less, or no session with a server of which nothing was said yet. A
+    /// node that stops is one line: that it is gone for good a moment later is none.
+    /// </summary>
+    private static bool IsNews(IReadOnlyList<ServerStatus> now, IReadOnlyList<ServerStatus>? before)
+    {
+        return before is null
+            || !Connected(now).SetEquals(Connected(before))
+            || now.Any(one => !before.Any(other => other.Server == one.Server));
+
+        static HashSet<ServerEndpoint> Connected(IReadOnlyList<ServerStatus> servers) =>
+            [.. servers.Where(static one => one.IsConnected).Select(static one => one.Server)];
     }
 
     private string? LineFor(ConnectionEnd end)

@@ -29,6 +29,9 @@ internal sealed class AgentDrain
     /// </summary>
     private static readonly TimeSpan _lastPause = TimeSpan.FromSeconds(3);
 
+    /// <summary>How long a session that is not needed any more waits for streams that take long.</summary>
+    private static readonly TimeSpan _longestQuiet = TimeSpan.FromMinutes(10);
+
     /// <summary>A stream that is younger is not cut yet.</summary>
     private static readonly TimeSpan _youth = TimeSpan.FromSeconds(5);
 
@@ -54,6 +57,30 @@ internal sealed class AgentDrain
     /// <summary>Begins the drain; returns at once.</summary>
     public void Begin() => _ = RunAsync();
 
+    /// <summary>
+    /// Waits until no stream is open that takes long, at most for <see cref="_longestQuiet"/>. The session serves on in that time.
+    /// </summary>
+    /// <param name="pool">Its uplinks.</param>
+    /// <param name="over">Ends the wait.</param>
+    /// <param name="timeProvider">Time.</param>
+    public static async Task WaitForQuietAsync(UplinkPool pool, Task over, TimeProvider timeProvider)
+    {
+        var started = timeProvider.GetTimestamp();
+        while (!over.IsCompleted && timeProvider.GetElapsedTime(started) < _longestQuiet)
+        {
+            var open = TakeOpen(pool);
+            if (open.Count > 0)
+            {
+                await over.WaitAsync(_pause, timeProvider).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            }
+
+            if (open.TrueForAll(static stream => stream.IsOver))
+            {
+                return;
+            }
+        }
+    }
+
     private TimeSpan Elapsed => _timeProvider.GetElapsedTime(_started);
 
     private async Task RunAsync()
@@ -64,7 +91,7 @@ internal sealed class AgentDrain
         List<OpenStream>? old = null;
         while (Elapsed < _limit - _lastPause)
         {
-            var open = TakeOpen();
+            var open = TakeOpen(_pool);
             if (open.Count > 0)
             {
                 Say(_pool.Serving, SessionEndReason.HandOver, "The agent is about to stop.");
@@ -74,7 +101,7 @@ internal sealed class AgentDrain
             {
                 if (old is null && Elapsed >= _limit - _lastPause - _youth)
                 {
-                    old = TakeOpen();
+                    old = TakeOpen(_pool);
                 }
 
                 await Task.Delay(_poll, _timeProvider).ConfigureAwait(false);
@@ -137,10 +164,10 @@ internal sealed class AgentDrain
         }
     }
 
-    private List<OpenStream> TakeOpen()
+    private static List<OpenStream> TakeOpen(UplinkPool pool)
     {
         var open = new List<OpenStream>();
-        foreach (var uplink in _pool.Uplinks)
+        foreach (var uplink in pool.Uplinks)
         {
             foreach (var stream in uplink.Streams.Table.Snapshot())
             {

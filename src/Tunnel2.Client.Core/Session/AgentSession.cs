@@ -230,6 +230,7 @@ internal sealed class AgentSession
                 isDirect ? UplinkWay.Direct : route.Way, joins: true, hasOtherWay: false, giveUp).ConfigureAwait(false)).Transport,
             _timeProvider);
         var reports = _check is null ? null : new ServiceReports(_check);
+        var news = (welcome.Capabilities & HandshakeCapabilities.NodeNews) != 0 && _place is not null ? new NodeLists(_place) : null;
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
@@ -237,7 +238,10 @@ internal sealed class AgentSession
             connection =>
             {
                 var added = new UplinkConnection(
-                    connection, settings, ServeOn(connection), (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye));
+                    connection, settings, ServeOn(connection), (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye))
+                {
+                    NodesObserver = news is null ? null : news.OnList,
+                };
                 reports?.Add(added);
                 return added;
             },
@@ -263,25 +267,35 @@ internal sealed class AgentSession
             _events.Ready(welcome.PublicUrls, _options.Upstream, _options.Routes);
         }
 
-        await Task.WhenAny(running, goodbye.Task).ConfigureAwait(false);
+        var replaced = _place?.WhenReplaced ?? goodbye.Task;
+        await Task.WhenAny(running, goodbye.Task, replaced).ConfigureAwait(false);
         _ways.Ended(_ways.Current, _timeProvider.GetElapsedTime(started));
         if (running.IsCompleted || stop.IsCancellationRequested)
         {
             return Describe(await running.ConfigureAwait(false), pool.LastGoAway, _timeProvider.GetElapsedTime(started), stop);
         }
 
-        // The server opens no more streams here: a new session is wanted at once, and this one finishes what it has beside it.
+        // The server opens no more streams here, or another session has the place: a new session is wanted at once, and this one finishes
+        // what it has beside it.
         _retiring.Add(running);
-        _ = LeaveAsync(pool, running);
+        news?.Close();
+        _ = LeaveAsync(pool, running, isReplaced: !goodbye.Task.IsCompleted);
         return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
     }
 
     /// <summary>
     /// Says goodbye when there is a session with another node. A node that is only drained serves on for agents that find no other one: it
-    /// does not end the session by itself. What runs is finished, however long it takes.
+    /// does not end the session by itself. What runs is finished, however long it takes. A session whose place another one took waits for
+    /// a moment without a long stream first: a goodbye ends WebSockets.
     /// </summary>
-    private async Task LeaveAsync(UplinkPool pool, Task running)
+    private async Task LeaveAsync(UplinkPool pool, Task running, bool isReplaced)
     {
+        if (isReplaced)
+        {
+            pool.StopDialling();
+            await AgentDrain.WaitForQuietAsync(pool, running, _timeProvider).ConfigureAwait(false);
+        }
+
         if (_place is not null && await _place.IsElsewhereAsync(running).ConfigureAwait(false))
         {
             foreach (var uplink in pool.Uplinks)
@@ -363,7 +377,9 @@ internal sealed class AgentSession
             | (_options.IsOneOfSeveral || _place is { IsOneOfSeveral: true }
                 ? HandshakeCapabilities.SeveralNodes
                 : HandshakeCapabilities.None)
-            | (_place is { TakesNodes: true } ? HandshakeCapabilities.AnnouncedNodes : HandshakeCapabilities.None),
+            | (_place is { TakesNodes: true }
+                ? HandshakeCapabilities.AnnouncedNodes | HandshakeCapabilities.NodeNews
+                : HandshakeCapabilities.None),
         WaitsForHealth = _check is not null && _check.State != ServiceState.Healthy,
         Access = HasRules ? _options.Access : null,
         Kind = _options.Kind,

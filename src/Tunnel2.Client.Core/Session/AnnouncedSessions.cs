@@ -6,7 +6,8 @@ namespace Tunnel2.Client.Core.Session;
 
 /// <summary>
 /// Holds sessions with announced nodes beside those with the servers that the user gave, so that there are as many as wanted. A place
-/// has one session after the other, each with another node where there is one.
+/// has one session after the other, each with another node where there is one. One place more than sessions are wanted: a session takes the
+/// place of another one while that one still runs.
 /// </summary>
 internal sealed class AnnouncedSessions(
     ServerGroup group,

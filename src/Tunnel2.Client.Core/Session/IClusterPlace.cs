@@ -16,6 +16,12 @@ internal interface IClusterPlace
     /// <returns>Why the session must not go on, or null.</returns>
     Rejection? Welcomed(WelcomeMessage welcome);
 
+    /// <summary>The server has sent another list of nodes while the session runs. Does not block.</summary>
+    void Heard(NodeAnnouncement announcement);
+
+    /// <summary>Completes when another session of the agent has taken the place of this one, which is to be left without a loss.</summary>
+    Task WhenReplaced { get; }
+
     /// <summary>Waits until there is another session that takes requests.</summary>
     /// <param name="unless">Ends the wait.</param>
     /// <returns>Whether there is one.</returns>

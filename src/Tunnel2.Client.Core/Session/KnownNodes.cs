@@ -23,6 +23,11 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
     /// <summary>For how long one that has refused the agent for good is left alone: its operator may have mended it.</summary>
     public static readonly TimeSpan Rest = TimeSpan.FromMinutes(10);
 
+    /// <summary>
+    /// The longest wait before one that was announced in a running session is tried: all agents of that server hear of it at once.
+    /// </summary>
+    public static readonly TimeSpan LongestNewsWait = TimeSpan.FromSeconds(2);
+
     private static readonly TimeSpan _longestWait = TimeSpan.FromHours(1);
 
     private readonly List<KnownNode> _nodes = [];
@@ -40,10 +45,17 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
     /// <param name="announcement">What the server said.</param>
     /// <param name="via">How that server was reached, and under which name.</param>
     /// <param name="urls">The public URLs of the session.</param>
+    /// <param name="isNews">Whether the session runs already: what this server announces no more is forgotten.</param>
     /// <returns>A node that the agent does not use, and why; null: it may use all.</returns>
-    public (ServerEndpoint Server, string Why)? Learn(NodeAnnouncement announcement, AgentOptions via, IReadOnlyList<string>? urls = null)
+    public (ServerEndpoint Server, string Why)? Learn(
+        NodeAnnouncement announcement, AgentOptions via, IReadOnlyList<string>? urls = null, bool isNews = false)
     {
         (ServerEndpoint Server, string Why)? unused = null;
+        if (isNews)
+        {
+            _nodes.RemoveAll(known => known.By == via.Server && !announcement.Others.Contains(known.Node));
+        }
+
         foreach (var node in announcement.Others.Take(Most))
         {
             // One spelling of a host is one address.
@@ -54,6 +66,7 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
                 continue;
             }
 
+            var before = _nodes.Find(known => known.Options.Server == server);
             _nodes.RemoveAll(known => known.Node.Node == node.Node || known.Options.Server == server);
             _nodes.Add(new KnownNode(
                 node,
@@ -64,7 +77,10 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
                     PublicPort = null,
                     AvoidsThisMachine = !TlsOptionsParser.IsThisMachine(via.Server.Host),
                 },
-                urls ?? []));
+                urls ?? [],
+                via.Server,
+                before?.HeardAt ?? timeProvider.GetTimestamp(),
+                before?.Wait ?? (isNews ? random.NextDouble() * LongestNewsWait : TimeSpan.Zero)));
             if (_nodes.Count > Most)
             {
                 _nodes.RemoveAt(0);
@@ -91,7 +107,7 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
     /// <summary>A session with the node came about.</summary>
     public void Succeeded(KnownNode node) => _failed.Remove(node.Options.Server);
 
-    /// <summary>Draws a node by lot: in a zone that is not used yet, and that has not just failed, if there is one.</summary>
+    /// <summary>Chooses a node at random: in a zone that is not used yet, and that has not just failed, if there is one.</summary>
     /// <param name="nodes">The ids of nodes in use.</param>
     /// <param name="servers">The addresses in use.</param>
     /// <param name="zones">The zones in use.</param>
@@ -100,7 +116,7 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
     {
         var free = _nodes.FindAll(known => !nodes.Contains(known.Node.Node)
             && !servers.Any(server => IsSame(server, known.Options.Server))
-            && !(_failed.TryGetValue(known.Options.Server, out var failed) && timeProvider.GetElapsedTime(failed.At) < failed.Rest));
+            && RestOf(known) <= TimeSpan.Zero);
 
         // Of those that have failed the one that has waited longest: so all of them get a turn, however many do not answer.
         return free.OrderBy(FailedAt)
@@ -114,8 +130,7 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
         TimeSpan? next = null;
         foreach (var known in _nodes)
         {
-            if (_failed.TryGetValue(known.Options.Server, out var failed)
-                && failed.Rest - timeProvider.GetElapsedTime(failed.At) is var left && left > TimeSpan.Zero && !(left > next))
+            if (RestOf(known) is var left && left > TimeSpan.Zero && !(left > next))
             {
                 next = left;
             }
@@ -123,6 +138,9 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
 
         return next;
     }
+
+    /// <summary>Whether a session with it has failed a short time ago.</summary>
+    public bool HasFailed(KnownNode known) => FailedAt(known) != long.MinValue;
 
     /// <summary>Whether the address may be used with what the agent shows to the server that announced it.</summary>
     internal static bool MayUse(AnnouncedNode node, AgentOptions via) => node.IsValid && WhyNot(node, via) is null;
@@ -139,6 +157,16 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
         one.Port == other.Port && one.Host.Equals(other.Host, StringComparison.OrdinalIgnoreCase);
 
     private static TimeSpan Min(TimeSpan one, TimeSpan other) => one < other ? one : other;
+
+    /// <summary>How long it is left alone.</summary>
+    private TimeSpan RestOf(KnownNode known)
+    {
+        var wait = known.Wait - timeProvider.GetElapsedTime(known.HeardAt);
+        return _failed.TryGetValue(known.Options.Server, out var failed)
+            && failed.Rest - timeProvider.GetElapsedTime(failed.At) is var rest && rest > wait
+                ? rest
+                : wait;
+    }
 
     private long FailedAt(KnownNode known) =>
         _failed.TryGetValue(known.Options.Server, out var failed) && timeProvider.GetElapsedTime(failed.At) < Grudge

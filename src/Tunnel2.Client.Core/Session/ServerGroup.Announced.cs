@@ -19,6 +19,15 @@ internal sealed partial class ServerGroup
     /// </summary>
     private static readonly TimeSpan _judged = AnnouncedSessions.Respect + TimeSpan.FromSeconds(2);
 
+    /// <summary>The pause between two sessions that take the places of others: a server may announce other zones all the time.</summary>
+    private static readonly TimeSpan _replacing = TimeSpan.FromSeconds(30);
+
+    /// <summary>When a session began that takes the place of another one; null: none has.</summary>
+    private long? _replacedAt;
+
+    /// <summary>Whether a server has announced nodes, or will.</summary>
+    private bool _wasAnnounced;
+
     /// <summary>When a session was superseded at last; null: none was.</summary>
     private long? _superseded;
 
@@ -35,7 +44,7 @@ internal sealed partial class ServerGroup
         {
             lock (_gate)
             {
-                return _options.Further.Count > 0 || _known.Count > 0;
+                return _options.Further.Count > 0 || _wasAnnounced;
             }
         }
     }
@@ -71,6 +80,8 @@ internal sealed partial class ServerGroup
             server.Node = node.Length > 0 ? node : server.Node;
             if (welcome.Announcement is { } announcement && TakesNodes)
             {
+                _wasAnnounced = true;
+                server.Welcome = welcome;
                 server.Zone = announcement.Zone;
                 if (_known.Learn(
                     announcement, server.Options! with { Name = welcome.Name }, welcome.PublicUrls) is { } unused
@@ -85,7 +96,26 @@ internal sealed partial class ServerGroup
         return null;
     }
 
-    /// <summary>Takes a place for a session with an announced node, if one more is wanted and there is such a node.</summary>
+    /// <summary>A server has sent another list of nodes.</summary>
+    internal void Heard(ServerReports server, NodeAnnouncement announcement)
+    {
+        lock (_gate)
+        {
+            if (!TakesNodes || server.Welcome is not { } welcome)
+            {
+                return;
+            }
+
+            _known.Learn(announcement, server.Options! with { Name = welcome.Name }, welcome.PublicUrls, isNews: true);
+        }
+
+        Changed();
+    }
+
+    /// <summary>
+    /// Takes a place for a session with an announced node, if one more is wanted and there is such a node, or one in another zone than two
+    /// sessions that are in the same.
+    /// </summary>
     internal (AgentOptions Options, ServerReports Reports)? TryEnter()
     {
         lock (_gate)
@@ -95,18 +125,30 @@ internal sealed partial class ServerGroup
                 return null;
             }
 
-            // A server that is away is made up for. One that is tried for the first time is waited for.
-            if (_servers.Count(static one => one.Announced is not null || !one.IsAway) >= _options.Nodes
-                || _known.Choose(
-                    [.. _servers.Where(static one => !one.IsAway).Select(static one => one.Node)],
-                    [.. _servers.Select(static one => one.Server)],
-                    [.. _servers.Where(static one => !one.IsAway).Select(static one => one.Zone)]) is not { } node)
+            string[] zones = [.. _servers.Where(static one => !one.IsAway && !one.IsReplaced).Select(static one => one.Zone)];
+            if (_known.Choose(
+                [.. _servers.Where(static one => !one.IsAway).Select(static one => one.Node)],
+                [.. _servers.Select(static one => one.Server)],
+                zones) is not { } node)
             {
                 return null;
             }
 
+            // A server that is away is made up for. One that is tried for the first time is waited for.
+            ServerReports? replaced = null;
+            if (_servers.Count(static one => (one.Announced is not null || !one.IsAway) && !one.IsReplaced) >= _options.Nodes)
+            {
+                replaced = FindWorseUnsynchronized(node, zones);
+                if (replaced is null)
+                {
+                    return null;
+                }
+
+                _replacedAt = _timeProvider.GetTimestamp();
+            }
+
             var options = node.Options with { IsOneOfSeveral = true };
-            var reports = new ServerReports(this, options.Server, node) { Options = options };
+            var reports = new ServerReports(this, options.Server, node) { Options = options, Replaces = replaced };
             _servers.Add(reports);
             return (options, reports);
         }
@@ -117,9 +159,27 @@ internal sealed partial class ServerGroup
     {
         lock (_gate)
         {
-            return LeftOfJudgementUnsynchronized() is var left && left > TimeSpan.Zero ? left : _known.NextIn();
+            return LeftOfJudgementUnsynchronized() is var left && left > TimeSpan.Zero ? left
+                : _known.NextIn() is { } next ? next
+                : LeftOfReplacingUnsynchronized() is var pause && pause > TimeSpan.Zero ? pause
+                : null;
         }
     }
+
+    private TimeSpan LeftOfReplacingUnsynchronized() =>
+        _replacedAt is { } at ? _replacing - _timeProvider.GetElapsedTime(at) : TimeSpan.Zero;
+
+    /// <summary>
+    /// The session whose place a node should take: its zone has another session, and the node's has none. All of them run.
+    /// </summary>
+    private ServerReports? FindWorseUnsynchronized(KnownNode node, string[] zones) =>
+        node.Node.Zone.Length == 0 || zones.Contains(node.Node.Zone) || _known.HasFailed(node)
+        || LeftOfReplacingUnsynchronized() > TimeSpan.Zero
+        || _servers.Exists(static one => one is { Announced: not null, IsConnected: false })
+            ? null
+            : _servers.FindLast(one => one is { Announced: not null, Zone.Length: > 0, IsConnected: true }
+                && !one.Leaving.IsCancellationRequested
+                && _servers.Exists(other => other != one && other.IsConnected && other.Zone == one.Zone));
 
     private TimeSpan LeftOfJudgementUnsynchronized() =>
         _superseded is { } at ? _judged - _timeProvider.GetElapsedTime(at) : TimeSpan.Zero;
@@ -157,9 +217,9 @@ internal sealed partial class ServerGroup
             var had = HasSession();
             NoteEndUnsynchronized(end);
             _servers.Remove(server);
-            var wasConnected = server.Urls.Count > 0;
+            var wasConnected = server.Urls.Count > 0 && !server.IsReplaced;
             var isNew = false;
-            if (end.Reason != ConnectionEndReason.Stopped)
+            if (end.Reason != ConnectionEndReason.Stopped && !server.IsReplaced)
             {
                 _known.Failed(server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently, end.RetryAfter);
 
@@ -242,8 +302,11 @@ internal sealed partial class ServerGroup
     /// <summary>All of them, without nodes that are tried for the first time. Where one is missing, with one that cannot be used.</summary>
     private ServerStatus[] Read()
     {
-        ServerStatus[] all = [.. _servers.Where(static one => one.Announced is null || one.IsConnected || one.Urls.Count > 0)
-            .Select(static one => new ServerStatus(one.Server, one.IsConnected, one.Message))];
+        ServerStatus[] all =
+        [
+            .. _servers.Where(static one => (one.Announced is null || one.IsConnected || one.Urls.Count > 0) && !one.IsReplaced)
+                .Select(static one => new ServerStatus(one.Server, one.IsConnected, one.Message)),
+        ];
         return _unused is { } unused && all.Count(static one => one.IsConnected) < _options.Nodes
             && !all.Any(one => one.Server == unused.Server)
                 ? [.. all, unused]
@@ -263,7 +326,13 @@ internal sealed partial class ServerGroup
     /// </summary>
     private void LeaveSurplusUnsynchronized(ServerReports server)
     {
-        var announced = _servers.FindAll(static one => one.Announced is not null && !one.Leaving.IsCancellationRequested);
+        if (server.Replaces is { IsConnected: true } replaced && !replaced.Leaving.IsCancellationRequested)
+        {
+            replaced.Replace();
+        }
+
+        var announced = _servers.FindAll(
+            static one => one.Announced is not null && !one.IsReplaced && !one.Leaving.IsCancellationRequested);
         var twice = announced.Find(one => one != server && one.Node == server.Node);
         if (twice is not null)
         {

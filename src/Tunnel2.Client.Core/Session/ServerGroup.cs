@@ -24,7 +24,7 @@ internal sealed partial class ServerGroup : IDisposable
     private ConnectionEnd? _unsaid;
     private bool _saidConnecting;
     private bool _saidDraining;
-    private bool _saysServers;
+    private ServerStatus[] _said = [];
     private bool _saidStopped;
     private bool _isUnreachable;
     private bool _isReplaced;
@@ -69,7 +69,7 @@ internal sealed partial class ServerGroup : IDisposable
         using var over = CancellationTokenSource.CreateLinkedTokenSource(_ending.Token);
         var announced = hold is null || !TakesNodes
             ? Task.CompletedTask
-            : new AnnouncedSessions(this, hold, _timeProvider).RunAsync(_options.Nodes, over.Token);
+            : new AnnouncedSessions(this, hold, _timeProvider).RunAsync(_options.Nodes + 1, over.Token);
         var codes = await Task.WhenAll(each.Select((one, i) => run(one, given[i], i == 0, _ending.Token))).ConfigureAwait(false);
         await over.CancelAsync().ConfigureAwait(false);
         await announced.ConfigureAwait(false);
@@ -138,8 +138,8 @@ internal sealed partial class ServerGroup : IDisposable
             LeaveSurplusUnsynchronized(server);
             string[] urls = [.. _servers.Where(static one => one.IsConnected).SelectMany(static one => one.Urls).Distinct()];
 
-            // Servers that are no cluster have other URLs: those are shown too.
-            isNew = isFirst || IsAlone || urls.Except(_urls).Any();
+            // Servers that are no cluster have URLs with other hosts: those are shown too. Nodes may differ in their ports.
+            isNew = isFirst || IsAlone || HostsOf(urls).Except(HostsOf(_urls)).Any();
             _urls = isNew ? urls : _urls;
             server.Message = _servers.Find(one =>
                 one != server && one.IsConnected && !HostsOf(one.Urls).Intersect(HostsOf(publicUrls)).Any()) is { } other
@@ -201,13 +201,15 @@ internal sealed partial class ServerGroup : IDisposable
         }
     }
 
-    /// <summary>Says with which servers there are sessions. One that is alone, and always was, is none of several.</summary>
+    /// <summary>
+    /// Says with which servers there are sessions, where that has changed. One that is alone, and always was, is none of several.
+    /// </summary>
     private void SayServersUnsynchronized()
     {
         var all = Read();
-        if (all.Length > 1 || _saysServers)
+        if ((all.Length > 1 || _said.Length > 0) && !all.SequenceEqual(_said))
         {
-            _saysServers = true;
+            _said = all;
             _events.Servers(all);
         }
     }
@@ -237,6 +239,11 @@ internal sealed partial class ServerGroup : IDisposable
                     _events.Draining();
                 }
 
+                return;
+            }
+
+            if (server.IsReplaced)
+            {
                 return;
             }
 

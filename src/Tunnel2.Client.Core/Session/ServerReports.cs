@@ -10,6 +10,7 @@ internal sealed class ServerReports : IAgentEvents, IClusterPlace, IDisposable
 {
     private readonly ServerGroup _group;
     private readonly CancellationTokenSource _leaving = new();
+    private readonly TaskCompletionSource _replaced = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private volatile Func<UplinkReading>? _readUplinks;
     private volatile bool _isConnected;
 
@@ -42,6 +43,15 @@ internal sealed class ServerReports : IAgentEvents, IClusterPlace, IDisposable
 
     /// <summary>Its zone; empty: not known.</summary>
     public string Zone { get; set; }
+
+    /// <summary>As which the last session was welcomed: its name, and its public URLs; null before it.</summary>
+    public WelcomeMessage? Welcome { get; set; }
+
+    /// <summary>The session whose place this one takes when it has come about; null: it takes none.</summary>
+    public ServerReports? Replaces { get; init; }
+
+    /// <summary>Whether another session has taken its place.</summary>
+    public bool IsReplaced => _replaced.Task.IsCompleted;
 
     /// <summary>When another session of this agent took the place of its own at the same node; null: none has.</summary>
     public long? TakenOver { get; set; }
@@ -87,7 +97,20 @@ internal sealed class ServerReports : IAgentEvents, IClusterPlace, IDisposable
     public Rejection? Welcomed(WelcomeMessage welcome) => _group.Welcomed(this, welcome);
 
     /// <inheritdoc/>
+    public void Heard(NodeAnnouncement announcement) => _group.Heard(this, announcement);
+
+    /// <inheritdoc/>
+    public Task WhenReplaced => _replaced.Task;
+
+    /// <inheritdoc/>
     public Task<bool> IsElsewhereAsync(Task unless) => _group.IsElsewhereAsync(unless);
+
+    /// <summary>Another session has taken its place. It gets no more new requests when the ones that it has are over.</summary>
+    public void Replace()
+    {
+        IsConnected = false;
+        _replaced.TrySetResult();
+    }
 
     /// <summary>Its session is no longer wanted.</summary>
     public void Leave() => _ = _leaving.CancelAsync();

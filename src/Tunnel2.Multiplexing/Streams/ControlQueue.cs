@@ -28,6 +28,8 @@ internal sealed class ControlQueue
     private string _goAwayText = "";
     private ServiceState _service;
     private uint _serviceCounter;
+    private byte[]? _nodes;
+    private uint _nodesCounter;
 
     /// <param name="ready">Each addition wakes its reader, the write loop: so none is made under a lock.</param>
     public ControlQueue(ReadyStreamChannel ready) => _ready = ready;
@@ -125,6 +127,21 @@ internal sealed class ControlQueue
         _ready.Signal();
     }
 
+    /// <summary>Only the newest list leaves.</summary>
+    public void AddNodes(byte[] frame, uint counter)
+    {
+        using (_gate.EnterScope())
+        {
+            if (counter > _nodesCounter)
+            {
+                _nodes = frame;
+                _nodesCounter = counter;
+            }
+        }
+
+        _ready.Signal();
+    }
+
     /// <summary>Copies waiting control frames, as many as fit.</summary>
     /// <param name="room">Where to.</param>
     /// <param name="frames">Frames copied.</param>
@@ -160,6 +177,14 @@ internal sealed class ControlQueue
             {
                 written += ControlFrames.WriteService(room[written..], _service, _serviceCounter);
                 _service = ServiceState.None;
+                frames++;
+            }
+
+            if (_nodes is { } nodes)
+            {
+                nodes.CopyTo(room[written..]);
+                written += nodes.Length;
+                _nodes = null;
                 frames++;
             }
 

@@ -2,10 +2,19 @@ namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
 /// How many frames a peer may send that carry nothing: empty DATA without END, unknown types, PINGs, WINDOWs of a few bytes, frames of
-/// streams that are over. They have no credit, so this is what bounds them. A mutable struct of the reader.
+/// streams that are over. They have no credit, so this is what bounds them. Lists of nodes have a smaller budget of their own, because
+/// each is work for the agent. A mutable struct of the reader.
 /// </summary>
-internal struct EmptyFrameBudget
+/// <param name="burst">Frames at once.</param>
+/// <param name="perSecond">Frames a second in the long run.</param>
+internal struct EmptyFrameBudget(int burst, int perSecond)
 {
+    /// <summary>Lists of nodes at once.</summary>
+    public const int ListBurst = 16;
+
+    /// <summary>Lists of nodes a second in the long run. An honest server sends one.</summary>
+    public const int ListsPerSecond = 4;
+
     /// <summary>Frames at once.</summary>
     public const int Burst = 10_000;
 
@@ -28,14 +37,14 @@ internal struct EmptyFrameBudget
             _usedSince = time.GetTimestamp();
         }
 
-        if (++_used <= Burst)
+        if (++_used <= burst)
         {
             return true;
         }
 
         // What time has given back since the first of them.
-        _used -= (int)Math.Min(Burst, time.GetElapsedTime(_usedSince).TotalSeconds * PerSecond);
+        _used -= (int)Math.Min(burst, time.GetElapsedTime(_usedSince).TotalSeconds * perSecond);
         _usedSince = time.GetTimestamp();
-        return _used <= Burst;
+        return _used <= burst;
     }
 }

@@ -2,6 +2,7 @@ using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Multiplexing.Uplinks;
@@ -82,6 +83,11 @@ internal sealed class UplinkConnection
     /// must not block.
     /// </summary>
     public Action<ServiceState, uint>? ServiceObserver { get; set; }
+
+    /// <summary>
+    /// The agent: called by the reader with each list of other nodes, and its number. Set before the uplink runs. It must not block.
+    /// </summary>
+    public Action<uint, NodeAnnouncement>? NodesObserver { get; set; }
 
     /// <summary>Segments that the connection had to send again so far; 0 where the transport does not know.</summary>
     public long RetransmittedSegments => _transport.RetransmittedSegments;
@@ -201,6 +207,11 @@ internal sealed class UplinkConnection
 
     /// <summary>The agent: says how its service is.</summary>
     public void SendService(ServiceState state, uint counter) => Sending.Control.AddService(state, counter);
+
+    /// <summary>ProxyEntry: says which other nodes there are now. Of several lists that wait, the last one leaves.</summary>
+    /// <param name="frame">A whole NODES frame. It does not change any more.</param>
+    /// <param name="counter">Its number.</param>
+    public void SendNodes(byte[] frame, uint counter) => Sending.Control.AddNodes(frame, counter);
 
     /// <summary>
     /// ProxyEntry: opens no more streams here, sends the agent a notice, and ends the uplink when its last stream is over. Only the side

@@ -1,6 +1,7 @@
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Multiplexing.Uplinks;
@@ -28,6 +29,8 @@ internal sealed partial class UplinkReader
             case FrameType.Service:
                 _uplink.OnService(ControlFrames.ReadService(payload, out var counter), counter);
                 return OnEmpty();
+            case FrameType.Nodes:
+                return OnNodes(payload);
             case FrameType.GoAway:
                 var error = ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text);
                 if (error != ProtocolError.None)
@@ -40,6 +43,28 @@ internal sealed partial class UplinkReader
             default:
                 return ProtocolError.UnexpectedHandshake;
         }
+    }
+
+    /// <summary>To ProxyEntry no list means anything: there it is a frame that carries nothing.</summary>
+    private ProtocolError OnNodes(ReadOnlySpan<byte> payload)
+    {
+        if (_uplink.Settings.Role == UplinkRole.Entry)
+        {
+            return OnEmpty();
+        }
+
+        if (!_lists.TryTake(_time))
+        {
+            return ProtocolError.EmptyFrameFlood;
+        }
+
+        var error = NodeAnnouncement.TryReadFrame(payload, out var counter, out var announcement);
+        if (error == ProtocolError.None)
+        {
+            _uplink.NodesObserver?.Invoke(counter, announcement!);
+        }
+
+        return error;
     }
 
     /// <summary>Takes body bytes out of the uplink's credit. A frame without any takes no lock.</summary>

@@ -47,7 +47,8 @@ internal sealed partial class UplinkReader
     private long _lastInbound;
     private int _skip;
     private int _work;
-    private EmptyFrameBudget _empty;
+    private EmptyFrameBudget _empty = new(EmptyFrameBudget.Burst, EmptyFrameBudget.PerSecond);
+    private EmptyFrameBudget _lists = new(EmptyFrameBudget.ListBurst, EmptyFrameBudget.ListsPerSecond);
 
     public UplinkReader(UplinkConnection uplink, IUplinkTransport transport)
     {

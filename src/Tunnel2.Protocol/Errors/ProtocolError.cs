@@ -78,6 +78,9 @@ public enum ProtocolError
     /// <summary>More streams were opened than the handshake allowed.</summary>
     TooManyStreams,
 
-    /// <summary>Frames that carry nothing came faster than a correct peer sends them.</summary>
+    /// <summary>Frames that carry nothing, or lists of nodes, came faster than a correct peer sends them.</summary>
     EmptyFrameFlood,
+
+    /// <summary>A length inside NODES is beyond its end.</summary>
+    MalformedNodes,
 }

@@ -28,7 +28,7 @@ public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags
     private const byte TypeMask = 0x1F;
 
     /// <summary>Whether this version knows the type.</summary>
-    public bool IsKnown => Type is > FrameType.None and <= FrameType.GoAway or FrameType.Service;
+    public bool IsKnown => Type is > FrameType.None and <= FrameType.GoAway or FrameType.Service or FrameType.Nodes;
 
     /// <summary>Whether the sender's direction ends with this frame.</summary>
     public bool EndsDirection => (Flags & FrameFlags.End) != 0;
@@ -77,6 +77,8 @@ public readonly record struct FrameHeader(int Length, FrameType Type, FrameFlags
             case FrameType.Service:
                 var service = RequireLength(ProtocolLimits.ServiceLength);
                 return service != ProtocolError.None ? service : RequireUplink();
+            case FrameType.Nodes:
+                return Length < ProtocolLimits.MinNodesLength ? ProtocolError.FrameTooShort : Limited(ProtocolLimits.MaxNodesLength);
             case FrameType.Hello:
                 return Limited(ProtocolLimits.MaxHelloLength);
             case FrameType.Welcome:

@@ -38,4 +38,7 @@ public enum FrameType : byte
 
     /// <summary>How the agent's own check found its service. Its number is one that no example of an unknown type has.</summary>
     Service = 13,
+
+    /// <summary>Which other nodes of the cluster there are now, to an agent whose session runs.</summary>
+    Nodes = 14,
 }

@@ -32,4 +32,7 @@ public enum HandshakeCapabilities : uint
     /// <see cref="SeveralNodes"/>.
     /// </summary>
     AnnouncedNodes = 64,
+
+    /// <summary>The agent hears of nodes that come and go while its session runs (NODES). Only with <see cref="AnnouncedNodes"/>.</summary>
+    NodeNews = 128,
 }

@@ -1,3 +1,6 @@
+using Tunnel2.Protocol.Errors;
+using Tunnel2.Protocol.Frames;
+
 namespace Tunnel2.Protocol.Handshake;
 
 /// <summary>What a node of a cluster tells an agent: who it is, and to which other nodes the agent may connect too. Immutable.</summary>
@@ -8,6 +11,37 @@ public sealed record NodeAnnouncement(string Node, string Zone, IReadOnlyList<An
 {
     /// <summary>How many other nodes a receiver looks at.</summary>
     public const int MaxOthers = 16;
+
+    /// <summary>Encodes a whole NODES frame.</summary>
+    /// <param name="counter">The number of this list in the session; the highest counts.</param>
+    /// <exception cref="ArgumentException">There are too many nodes, or a field is too long.</exception>
+    public byte[] ToFrame(uint counter)
+    {
+        var buffer = new byte[FrameHeader.Size + ProtocolLimits.MaxNodesLength];
+        var writer = new HandshakeWriter(buffer.AsSpan(FrameHeader.Size));
+        writer.UInt32(counter);
+        Write(ref writer);
+        return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Nodes);
+    }
+
+    /// <summary>Reads a NODES payload.</summary>
+    /// <param name="payload">The payload.</param>
+    /// <param name="counter">The number of this list in the session.</param>
+    /// <param name="announcement">The list, or null.</param>
+    /// <returns><see cref="ProtocolError.MalformedNodes"/> when it ends too early.</returns>
+    public static ProtocolError TryReadFrame(ReadOnlySpan<byte> payload, out uint counter, out NodeAnnouncement? announcement)
+    {
+        var reader = new HandshakeReader(payload);
+        counter = reader.UInt32();
+        announcement = Read(ref reader);
+        if (reader.Failed)
+        {
+            announcement = null;
+            return ProtocolError.MalformedNodes;
+        }
+
+        return ProtocolError.None;
+    }
 
     internal void Write(ref HandshakeWriter writer)
     {

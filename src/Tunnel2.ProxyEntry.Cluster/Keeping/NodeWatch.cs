@@ -26,6 +26,7 @@ internal sealed class NodeWatch : IOtherNodes
     private readonly ILogger _logger;
     private readonly Func<NodeLocation, Task<bool>>? _reaches;
     private IReadOnlyList<NodeLocation> _others = [];
+    private IReadOnlyList<NodeLocation> _lost = [];
     private NodeAnnouncement? _announcement;
     private long? _looked;
     private int _mustLook;
@@ -59,6 +60,12 @@ internal sealed class NodeWatch : IOtherNodes
     public IReadOnlyList<NodeLocation> Known => Volatile.Read(ref _others);
 
     /// <inheritdoc/>
+    public IReadOnlyList<NodeLocation> Lost => Volatile.Read(ref _lost);
+
+    /// <inheritdoc/>
+    public event Action? Announced;
+
+    /// <inheritdoc/>
     public NodeAnnouncement? Announcement => Volatile.Read(ref _announcement);
 
     /// <summary>Whether the node has had a lease.</summary>
@@ -82,9 +89,8 @@ internal sealed class NodeWatch : IOtherNodes
             var around = await _store.LookAroundAsync(_node.Facts.Node, cancellationToken).ConfigureAwait(false);
             _looked = _timeProvider.GetTimestamp();
             Volatile.Write(ref _others, around.Others);
-            Volatile.Write(
-                ref _announcement,
-                around.Announced.Count == 0 ? null : new NodeAnnouncement(_node.Facts.Node, _node.Facts.Zone, around.Announced));
+            Volatile.Write(ref _lost, around.Lost);
+            Announce(around.Announced);
             _drain.Set(around.IsDrained);
         }
         catch (StoreUnavailableException)
@@ -92,6 +98,20 @@ internal sealed class NodeWatch : IOtherNodes
             // The keeper's next step says what is wrong.
             Ask();
         }
+    }
+
+    /// <summary>Agents of a node that is announced itself hear of others as these come: also while there are none.</summary>
+    private void Announce(IReadOnlyList<AnnouncedNode> others)
+    {
+        var facts = _node.Facts;
+        if (_announcement is { } present ? present.Node == facts.Node && present.Others.SequenceEqual(others)
+            : others.Count == 0 && facts.UplinkAddress.Length == 0)
+        {
+            return;
+        }
+
+        Volatile.Write(ref _announcement, new NodeAnnouncement(facts.Node, facts.Zone, others));
+        Announced?.Invoke();
     }
 
     /// <summary>Finds out whether this node is cut off, and tells readiness.</summary>

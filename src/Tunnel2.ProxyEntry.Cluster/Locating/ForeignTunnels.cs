@@ -18,6 +18,9 @@ internal sealed class ForeignTunnels : IForeignTunnels
     /// <summary>The kind under which a change is told.</summary>
     public const string Kind = "tunnels";
 
+    /// <summary>Longer than a registration takes, with the wait for its turn.</summary>
+    private static readonly TimeSpan _registration = TimeSpan.FromSeconds(10);
+
     private readonly ITunnelStore _store;
     private readonly NodeState _node;
     private readonly TimeSpan _keptFor;
@@ -52,6 +55,33 @@ internal sealed class ForeignTunnels : IForeignTunnels
     /// <inheritdoc/>
     public bool IsTls(ReadOnlySpan<char> name) =>
         _state.Tls is { Count: > 0 } tls && tls.GetAlternateLookup<ReadOnlySpan<char>>().Contains(name);
+
+    /// <inheritdoc/>
+    public async Task<IReadOnlyCollection<ForeignTunnel>> ReadAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await _store.ListTunnelsAsync(_node.Facts.Node, Most, cancellationToken).ConfigureAwait(false);
+        }
+        catch (StoreUnavailableException)
+        {
+            return Volatile.Read(ref _seen).Keys;
+        }
+    }
+
+    /// <inheritdoc/>
+    public async Task<bool> MayHaveAsync(SessionKind kind, int port, string name, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await _store.TakePortAsync(
+                _node.Facts.Node, new ForeignTunnel(name, kind, port), _registration, cancellationToken).ConfigureAwait(false);
+        }
+        catch (StoreUnavailableException)
+        {
+            return true;
+        }
+    }
 
     /// <summary>Looks. One call at a time.</summary>
     public async Task LookAsync(CancellationToken cancellationToken)

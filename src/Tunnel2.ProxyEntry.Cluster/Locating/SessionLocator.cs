@@ -24,7 +24,7 @@ internal sealed class SessionLocator : ISessionLocator
 
     /// <summary>Names that were found at this node alone, for as long as others count as unknown.</summary>
     private readonly ConcurrentDictionary<string, (NodePlaces Places, long Since)> _here = new(StringComparer.Ordinal);
-    private readonly ConcurrentDictionary<string, Lazy<Task<NodePlaces?>>> _asking = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, Question> _asking = new(StringComparer.Ordinal);
     private readonly LocationCache _cache;
     private readonly MissBudget _budget;
     private readonly CallLane _questions;
@@ -122,6 +122,11 @@ internal sealed class SessionLocator : ISessionLocator
     public void Hear(NameNotice notice)
     {
         var isHere = notice.Node == _node.Facts.Node;
+        if (_asking.TryGetValue(notice.Name, out var question))
+        {
+            question.IsOvertaken = true;
+        }
+
         _here.TryRemove(notice.Name, out _);
         if (notice.State != StoredState.Left)
         {
@@ -146,7 +151,15 @@ internal sealed class SessionLocator : ISessionLocator
     }
 
     /// <summary>Changes may have been missed.</summary>
-    public void Clear() => _cache.Clear();
+    public void Clear()
+    {
+        foreach (var (_, question) in _asking)
+        {
+            question.IsOvertaken = true;
+        }
+
+        _cache.Clear();
+    }
 
     private static NodePlaces? Change(NodePlaces places, NameNotice notice, string group, string member, bool isHere)
     {
@@ -215,9 +228,9 @@ internal sealed class SessionLocator : ISessionLocator
     }
 
     private Task<NodePlaces?> Ask(string name) => _asking.GetOrAdd(
-        name, static (name, locator) => new Lazy<Task<NodePlaces?>>(() => locator.AskAsync(name)), this).Value;
+        name, static (name, locator) => new Question(question => locator.AskAsync(name, question)), this).Answer;
 
-    private async Task<NodePlaces?> AskAsync(string name)
+    private async Task<NodePlaces?> AskAsync(string name, Question question)
     {
         var hasTurn = false;
         try
@@ -238,6 +251,11 @@ internal sealed class SessionLocator : ISessionLocator
                 }
 
                 _cache.SetUnknown(name);
+                if (question.IsOvertaken)
+                {
+                    _cache.ForgetUnknown(name);
+                }
+
                 return null;
             }
 
@@ -245,12 +263,23 @@ internal sealed class SessionLocator : ISessionLocator
             {
                 // Its session has just registered, or has just left: the node's own directory tells which, in a moment.
                 _metrics.Missed("unknown");
-                return KeepHere(name, found);
+                var here = KeepHere(name, found);
+                if (question.IsOvertaken)
+                {
+                    _here.TryRemove(name, out _);
+                }
+
+                return here;
             }
 
             _node.See(others.Newest);
             _metrics.Missed("found");
             _cache.Set(name, others);
+            if (question.IsOvertaken)
+            {
+                _cache.Change(name, present => present == others ? null : present);
+            }
+
             return others;
         }
         catch (StoreUnavailableException)
@@ -266,6 +295,28 @@ internal sealed class SessionLocator : ISessionLocator
             }
 
             _asking.TryRemove(name, out _);
+        }
+    }
+
+    /// <summary>
+    /// A question about a name to the database. Its answer may be older than what is heard while it is under way: then it is for those who
+    /// wait for it, and is not kept. What is kept is kept before <see cref="IsOvertaken"/> is read, and is taken back where it is set.
+    /// </summary>
+    private sealed class Question
+    {
+        private readonly Lazy<Task<NodePlaces?>> _answer;
+        private int _isOvertaken;
+
+        public Question(Func<Question, Task<NodePlaces?>> ask) => _answer = new Lazy<Task<NodePlaces?>>(() => ask(this));
+
+        /// <summary>The answer, which is asked for once.</summary>
+        public Task<NodePlaces?> Answer => _answer.Value;
+
+        /// <summary>Something was heard of the name since.</summary>
+        public bool IsOvertaken
+        {
+            get => Interlocked.CompareExchange(ref _isOvertaken, 0, 0) != 0;
+            set => Interlocked.Exchange(ref _isOvertaken, value ? 1 : 0);
         }
     }
 }

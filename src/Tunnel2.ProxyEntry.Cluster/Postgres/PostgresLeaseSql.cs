@@ -6,6 +6,9 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 /// </summary>
 internal static class PostgresLeaseSql
 {
+    /// <summary>The kind of ports that a registration is about to have.</summary>
+    public const string Ports = "ports";
+
     /// <summary>
     /// $1 kind, $2 key, $3 value, $4 how long, $5 whether another's is replaced. Also removes some that ended long ago; two nodes never
     /// wait for each other with that.

@@ -40,9 +40,6 @@ internal static class PostgresSql
         returning (select last_value from tunnel2_epochs) < greatest($6, (extract(epoch from clock_timestamp())::bigint - 60) * 1000000)
         """;
 
-    public const string Release =
-        "update tunnel2_nodes set lease_until = clock_timestamp() where node = $1 and incarnation = $2";
-
     /// <summary>$1 node, $2 incarnation, $3 channel; $4 to $9 arrays: names, identities, owners, instances, weights, bases.</summary>
     public const string Claim = Put + "where " + IsAlone + " and (" + Free
         + " or s.state < 2 and (" + Takes + " or not tunnel2_lives(s.node, s.incarnation)))\n"
@@ -179,6 +176,15 @@ internal static class PostgresSql
             join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
         where s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp()
         order by t.epoch limit $2
+        """;
+
+    /// <summary>$1 the node that asks, $2 kind, $3 port, $4 name: whether another name has the port at another node.</summary>
+    public const string HasPort =
+        $"""
+        select exists (
+            select from tunnel2_tunnels t join ({Sessions}) s on s.name = t.name and s.epoch = t.epoch
+                join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+            where t.kind = $2 and t.port = $3 and t.name <> $4 and s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp())
         """;
 
     /// <summary>What registrations carried that are over.</summary>

@@ -1,3 +1,4 @@
+using System.Text;
 using Npgsql;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Stores;
@@ -14,6 +15,24 @@ internal sealed partial class PostgresStore : ITunnelStore
                 connection, PostgresSql.ListTunnels,
                 static reader => new ForeignTunnel(reader.GetString(0), (SessionKind)reader.GetInt16(1), reader.GetInt32(2)),
                 token, new() { Value = node }, new() { Value = (long)most }).ConfigureAwait(false),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<bool> TakePortAsync(string node, ForeignTunnel tunnel, TimeSpan life, CancellationToken cancellationToken) =>
+        _connections.CallAsync(
+            async (connection, token) =>
+            {
+                var (kind, port) = ((short)tunnel.Kind, tunnel.Port);
+
+                // After the lease: what had the port before has its row, or its lease has not ended.
+                return await ScalarAsync(
+                    connection, PostgresLeaseSql.Take, token, new() { Value = PostgresLeaseSql.Ports }, new() { Value = $"{kind}/{port}" },
+                    new() { Value = Encoding.UTF8.GetBytes(tunnel.Name) }, new() { Value = life }, new() { Value = false })
+                    .ConfigureAwait(false) is true
+                    && await ScalarAsync(
+                        connection, PostgresSql.HasPort, token, new() { Value = node }, new() { Value = kind }, new() { Value = port },
+                        new() { Value = tunnel.Name }).ConfigureAwait(false) is false;
+            },
             cancellationToken);
 
     /// <summary>Says what registrations carry that have just been made. Those of HTTP need no row.</summary>

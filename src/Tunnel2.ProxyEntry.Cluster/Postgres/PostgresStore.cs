@@ -85,7 +85,7 @@ internal sealed partial class PostgresStore : IClusterStore
     public Task ReleaseAsync(NodeLease held, CancellationToken cancellationToken) =>
         _connections.CallAsync(
             (connection, token) => ScalarAsync(
-                connection, PostgresSql.Release, token, new() { Value = held.Node }, new() { Value = held.Incarnation }),
+                connection, PostgresNodeSql.Release, token, new() { Value = held.Node }, new() { Value = held.Incarnation }),
             cancellationToken);
 
     /// <inheritdoc/>
@@ -198,12 +198,15 @@ internal sealed partial class PostgresStore : IClusterStore
                     connection, PostgresNodeSql.LookAround,
                     static reader => (
                         Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2),
-                        Uplink: reader.GetString(3), Zone: reader.GetString(4)),
-                    token, new NpgsqlParameter { Value = node }).ConfigureAwait(false);
+                        Uplink: reader.GetString(3), Zone: reader.GetString(4), Lives: reader.GetBoolean(5)),
+                    token, new() { Value = node }, new() { Value = NodeSurroundings.LostFor }).ConfigureAwait(false);
+                var lost = rows.Where(static row => !row.Lives).Select(static row => row.Location).ToArray();
+                rows = [.. rows.Where(static row => row.Lives)];
                 return new NodeSurroundings(
                     rows.Any(row => row.Location.NodeId == node && row.IsDrained),
                     [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)])
                 {
+                    Lost = lost,
                     Announced =
                     [
                         .. rows.Where(row => row.Location.NodeId != node && !row.IsDrained)

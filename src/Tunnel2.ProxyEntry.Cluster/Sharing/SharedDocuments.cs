@@ -13,6 +13,13 @@ namespace Tunnel2.ProxyEntry.Cluster.Sharing;
 internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvider, ILogger<SharedDocuments> logger)
     : ISharedDocuments, ISharedLeases
 {
+    /// <summary>How many values are looked for at the database at once: visitors cause such questions, and choose how many.</summary>
+    public const int MostFinds = 1;
+
+    /// <summary>How long a question for a value waits for its turn.</summary>
+    private static readonly TimeSpan _turn = TimeSpan.FromSeconds(1);
+
+    private readonly CallLane _finds = new(MostFinds, _turn, timeProvider);
     private readonly ConcurrentDictionary<string, Kind> _kinds = new(StringComparer.Ordinal);
     private TaskCompletionSource _work = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
@@ -110,8 +117,22 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
         CallAsync(store.TakeLeaseAsync(kind, key, value, life, isForced: true, cancellationToken));
 
     /// <inheritdoc/>
-    public Task<byte[]?> FindAsync(string kind, string key, CancellationToken cancellationToken) =>
-        CallAsync(store.FindLeaseAsync(kind, key, cancellationToken));
+    public async Task<byte[]?> FindAsync(string kind, string key, CancellationToken cancellationToken)
+    {
+        if (!await _finds.TryEnterAsync(cancellationToken).ConfigureAwait(false))
+        {
+            throw new SharedUnavailableException("too many ask at once", mayHaveChanged: false);
+        }
+
+        try
+        {
+            return await CallAsync(store.FindLeaseAsync(kind, key, cancellationToken)).ConfigureAwait(false);
+        }
+        finally
+        {
+            _finds.Leave();
+        }
+    }
 
     /// <inheritdoc/>
     public Task ReleaseAsync(string kind, string key, byte[] value, CancellationToken cancellationToken) =>

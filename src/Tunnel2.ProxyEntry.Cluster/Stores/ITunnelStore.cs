@@ -8,4 +8,12 @@ internal interface ITunnelStore
     /// <param name="most">How many at most.</param>
     /// <param name="cancellationToken">Gives up.</param>
     Task<IReadOnlyList<ForeignTunnel>> ListTunnelsAsync(string node, int most, CancellationToken cancellationToken);
+
+    /// <summary>Takes a port for a name, until the registration of that name says that it has it.</summary>
+    /// <param name="node">The node that asks.</param>
+    /// <param name="tunnel">The name, what it carries, and the port.</param>
+    /// <param name="life">How long the registration may take.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    /// <returns>Whether it has it; false: another name has, or is about to have, that port at another node.</returns>
+    Task<bool> TakePortAsync(string node, ForeignTunnel tunnel, TimeSpan life, CancellationToken cancellationToken);
 }

@@ -1,3 +1,5 @@
+using Tunnel2.Protocol.Handshake;
+
 namespace Tunnel2.ProxyEntry.Cluster;
 
 /// <summary>
@@ -14,6 +16,19 @@ internal interface IForeignTunnels
 
     /// <summary>Whether a name is that of a tunnel of TLS, or was a moment ago. Does not wait or allocate.</summary>
     bool IsTls(ReadOnlySpan<char> name);
+
+    /// <summary>All that there are now: as the database has them, or, where it does not answer, as they were.</summary>
+    Task<IReadOnlyCollection<ForeignTunnel>> ReadAsync(CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Asks, for all nodes, whether a name may have a port: of several that ask at once for one port, one name has it. True too where the
+    /// database does not answer, which the registration finds out.
+    /// </summary>
+    /// <param name="kind">TCP or UDP.</param>
+    /// <param name="port">The port, which is free at this node.</param>
+    /// <param name="name">The name, whose registration follows at once.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    Task<bool> MayHaveAsync(SessionKind kind, int port, string name, CancellationToken cancellationToken);
 
     /// <summary>Raised after <see cref="Ports"/> has changed. Handlers are short and do not throw.</summary>
     event Action? Changed;

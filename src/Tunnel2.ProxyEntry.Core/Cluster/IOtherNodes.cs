@@ -11,9 +11,17 @@ internal interface IOtherNodes
     /// <summary>Those of the last look; at most 16.</summary>
     IReadOnlyList<NodeLocation> Known { get; }
 
+    /// <summary>Those that have been there, and whose lease ended in the last minutes; at most 16.</summary>
+    IReadOnlyList<NodeLocation> Lost { get; }
+
     /// <summary>The next look is due at once.</summary>
     void Ask();
 
-    /// <summary>What agents are told of this node and of others; null: there is nothing to tell.</summary>
+    /// <summary>
+    /// What agents learn of this node and of others, without any while it knows none that agents can reach; null: there will be nothing.
+    /// </summary>
     NodeAnnouncement? Announcement { get; }
+
+    /// <summary>Called after <see cref="Announcement"/> has changed. It must not block.</summary>
+    event Action? Announced;
 }

@@ -68,9 +68,7 @@ internal sealed class Forwarder : IForwarder
     public async ValueTask ForwardAsync(VisitorExchange exchange, ForwardedRequest request)
     {
         request.Begin(_timeProvider);
-        exchange.Extras = null;
-        exchange.ResetCode = null;
-        exchange.CutReason = null;
+        exchange.ForgetLast();
         request.Exchange = exchange;
         request.Owner = exchange.AwaitedOwner;
         RequestOutcome? outcome = null;
@@ -446,6 +444,11 @@ internal sealed class Forwarder : IForwarder
         }
 
         request.Error = error;
+
+        // A visitor without HTTP gets no words: the log says where to look.
+        var leg = (request.IsCarried || error == ProxyError.NodeUnreachable) && request.NodeId is { } node
+            ? $"{info.LegName} (node {node})"
+            : info.LegName;
         request.IsCarried = false;
 
         // For a refused request the name may be the host as the visitor wrote it, which can be any text.
@@ -454,7 +457,7 @@ internal sealed class Forwarder : IForwarder
         // Body bytes that were written cannot be taken back, sent or not. So no other answer may follow them.
         if (exchange.HasResponseStarted || request.BytesSent > 0)
         {
-            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, info.LegName, request.BytesSent, info.Code);
+            ProxyEntryLog.ResponseAborted(_logger, exchange.RequestId, name, leg, request.BytesSent, info.Code);
             _observers.Failed(exchange, request, isAnswered: false);
             if (isFault)
             {
@@ -472,7 +475,7 @@ internal sealed class Forwarder : IForwarder
 
         if (!info.IsVisitorsFault)
         {
-            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name, info.LegName, info.Code, null);
+            ProxyEntryLog.RequestFailed(_logger, exchange.RequestId, name, leg, info.Code, null);
         }
         else if (_logger.IsEnabled(LogLevel.Debug))
         {

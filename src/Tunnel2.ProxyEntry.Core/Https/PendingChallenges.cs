@@ -31,6 +31,8 @@ internal sealed class PendingChallenges
     /// <summary>Those of other nodes; null for a server that shares none. Set before the first visitor.</summary>
     public IOtherChallenges? Others { get; set; }
 
+    private static ReadOnlySpan<byte> FolderBytes => "/.well-known/acme-challenge/"u8;
+
     /// <summary>Answers visits of a name with a token from now on.</summary>
     /// <param name="token">The token, in characters of base64url.</param>
     /// <param name="name">The name in lower case.</param>
@@ -80,10 +82,18 @@ internal sealed class PendingChallenges
         return AnswerOf(awaited.Answer);
     }
 
-    /// <summary>Whether a request may be a visit that another node awaits: all that other requests pay.</summary>
-    public bool MayBeOfOther(VisitorExchange exchange) =>
-        Others is not null && !exchange.IsRaw && exchange.Target.StartsWith(Folder, StringComparison.Ordinal)
-        && exchange.Method is ("GET" or "HEAD") && exchange.Target.Length <= Folder.Length + LongestToken;
+    /// <summary>Whether a request may be a visit that another node awaits: all that other requests pay. Makes no text of them.</summary>
+    public bool MayBeOfOther(VisitorExchange exchange)
+    {
+        if (Others is null || exchange.IsRaw)
+        {
+            return false;
+        }
+
+        Span<byte> target = stackalloc byte[Folder.Length + LongestToken + 1];
+        target = target[..exchange.CopyTarget(target)];
+        return target.Length <= Folder.Length + LongestToken && target.StartsWith(FolderBytes) && exchange.Method is ("GET" or "HEAD");
+    }
 
     /// <summary>The answer to a visit that another node awaits; null for all other requests.</summary>
     public async ValueTask<ErrorResponse?> FindAnswerOfOtherAsync(VisitorExchange exchange)

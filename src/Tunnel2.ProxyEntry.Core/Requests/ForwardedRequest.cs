@@ -95,6 +95,9 @@ internal sealed class ForwardedRequest
     /// <summary>The number of the registration at the node of the last of them.</summary>
     public long NodeEpoch { get; set; }
 
+    /// <summary>The node that it was last passed to, or should have been; null: none.</summary>
+    public string? NodeId { get; set; }
+
     /// <summary>The registrations that their nodes do not have any more, or cannot serve now; a variable, as it is no copy.</summary>
     public ref NodeTries NodesLeft => ref _nodesLeft;
 
@@ -255,6 +258,7 @@ internal sealed class ForwardedRequest
         Owner = null;
         IsCarried = false;
         NodesTried = 0;
+        NodeId = null;
         _nodesLeft = default;
         HasOtherNodes = false;
         StaysHere = false;

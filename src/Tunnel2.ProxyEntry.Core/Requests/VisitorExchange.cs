@@ -161,6 +161,16 @@ internal abstract class VisitorExchange
     public ProxyError? CutReason { get; set; }
 
     /// <summary>
+    /// Forgets what the request before has left: the object serves one after the other, and none may get what another's answer had.
+    /// </summary>
+    public void ForgetLast()
+    {
+        Extras = null;
+        ResetCode = null;
+        CutReason = null;
+    }
+
+    /// <summary>
     /// The code of HTTP/2 with which the visitor has reset the request; null when it has not, or left in another way. From any thread.
     /// </summary>
     public virtual int? VisitorResetCode => null;

@@ -64,6 +64,9 @@ internal sealed class EntrySession
     /// <summary>Whether its agent has sessions under the name at several nodes at the same time.</summary>
     public bool IsSpread { get; init; }
 
+    /// <summary>Whether its agent hears of nodes that come and go while it runs.</summary>
+    public bool HearsNodes { get; init; }
+
     /// <summary>What holds for its requests: its own, or those of its pool. Replaced only before a request can find the session.</summary>
     public SessionTerms Terms
     {

@@ -1,5 +1,6 @@
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.ProxyEntry.Sessions;
 
@@ -11,6 +12,9 @@ internal sealed class PoolMember
 {
     /// <summary>The share of a member that has no slow start, or whose slow start is over.</summary>
     public const int FullWeight = 1000;
+
+    /// <summary>How long a service of UDP is spared where the settings have no pause.</summary>
+    public static readonly TimeSpan DatagramPause = TimeSpan.FromSeconds(1);
 
     /// <summary>The share with which a slow start begins.</summary>
     private const int LeastWeight = FullWeight / 10;
@@ -126,12 +130,16 @@ internal sealed class PoolMember
         }
     }
 
-    /// <summary>Its service took no connection: it is spared for a while, and then starts slowly.</summary>
+    /// <summary>
+    /// Its service took no connection: it is spared for a while, and then starts slowly. Where no pause is wanted, a service of UDP is
+    /// spared all the same: a datagram is not tried elsewhere, so the next one would meet the same silence.
+    /// </summary>
     public void Spare()
     {
-        if (_pause > 0)
+        var pause = _pause > 0 || Session is not { Kind: SessionKind.Udp } ? _pause : TicksOf(DatagramPause);
+        if (pause > 0)
         {
-            var until = Math.Max(1, _time.GetTimestamp() + _pause);
+            var until = Math.Max(1, _time.GetTimestamp() + pause);
             Volatile.Write(ref _pausedUntil, until);
             StartSlowly(until);
         }

@@ -19,7 +19,7 @@ internal interface ISharedLeases
     /// <summary>Puts a value there, in place of any other one.</summary>
     Task PlaceAsync(string kind, string key, byte[] value, TimeSpan life, CancellationToken cancellationToken);
 
-    /// <summary>The value; null where there is none, or its time is over.</summary>
+    /// <summary>The value; null where there is none, or its time is over. Waits for its turn for another second at most.</summary>
     Task<byte[]?> FindAsync(string kind, string key, CancellationToken cancellationToken);
 
     /// <summary>Ends it, if it still has this value.</summary>

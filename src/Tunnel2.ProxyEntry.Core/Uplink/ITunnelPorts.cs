@@ -20,5 +20,7 @@ internal interface ITunnelPorts
     /// <param name="owner">Its owner, for whom a port is kept.</param>
     /// <param name="wanted">The port that the agent wants; 0: any.</param>
     /// <param name="takesAnother">Whether another port will do.</param>
-    TunnelPort Take(SessionKind kind, string name, AgentIdentity owner, int wanted, bool takesAnother);
+    /// <param name="cancellationToken">Gives up.</param>
+    ValueTask<TunnelPort> TakeAsync(
+        SessionKind kind, string name, AgentIdentity owner, int wanted, bool takesAnother, CancellationToken cancellationToken);
 }

@@ -17,6 +17,9 @@ internal sealed class SessionJoins
     /// <summary>Sessions that can be joined.</summary>
     public int Count => _sessions.Count;
 
+    /// <summary>All of them.</summary>
+    public IEnumerable<EntrySession> All => _sessions.Values.Select(static entry => entry.Session);
+
     /// <summary>A session begins: its agent may send JOINs after the WELCOME.</summary>
     public void Add(EntrySession session) => _sessions[KeyOf(session.SessionId)] = new Entry(session);
 

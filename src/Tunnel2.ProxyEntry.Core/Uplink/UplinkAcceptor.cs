@@ -56,6 +56,7 @@ internal sealed class UplinkAcceptor
     private readonly DomainProofs? _proofs;
     private readonly AgentNotices _notices;
     private readonly IOtherNodes? _others;
+    private readonly NodeNews? _news;
 
     public UplinkAcceptor(
         ProxyEntrySettings settings,
@@ -80,6 +81,7 @@ internal sealed class UplinkAcceptor
         IOtherNodes? others = null)
     {
         _others = others;
+        _news = others is null ? null : new NodeNews(others, joins, timeProvider);
         _proofs = proofs;
         _stalled = stalled;
         _drain = drain;
@@ -209,7 +211,7 @@ internal sealed class UplinkAcceptor
 
         var isPooled = (hello.Capabilities & HandshakeCapabilities.Pools) != 0;
         var owner = admission.Grant is null && !hello.OwnerKey.IsEmpty ? AgentIdentity.OfOwner(hello.OwnerKey.Span) : admission.Identity;
-        var port = FindPort(hello, admission.Name, owner);
+        var port = await FindPortAsync(hello, admission.Name, owner, stopping).ConfigureAwait(false);
         if (port.Reject is { } noPort)
         {
             await _rejection.SendAsync(transport, noPort).ConfigureAwait(false);
@@ -219,6 +221,13 @@ internal sealed class UplinkAcceptor
         var announcement = hello.Kind == SessionKind.Http && (hello.Capabilities & HandshakeCapabilities.AnnouncedNodes) != 0
             ? _others?.Announcement
             : null;
+        var hearsNodes = announcement is not null && (hello.Capabilities & HandshakeCapabilities.NodeNews) != 0;
+        if (!hearsNodes && announcement is { Others.Count: 0 })
+        {
+            // An agent of the release before would have no use of it.
+            announcement = null;
+        }
+
         var maxUplinks = (hello.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? TunnelSession.MaxUplinks : 1;
         var session = new EntrySession
         {
@@ -241,6 +250,7 @@ internal sealed class UplinkAcceptor
             Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
             IsSpread = hello.Kind == SessionKind.Http
                 && ((hello.Capabilities & HandshakeCapabilities.SeveralNodes) != 0 || announcement is not null),
+            HearsNodes = hearsNodes,
             Member = isPooled
                 ? new PoolMember(_timeProvider, _settings.Pool.SlowStart, _settings.Pool.Pause, isHealthy: !hello.WaitsForHealth)
                 : null,
@@ -262,6 +272,7 @@ internal sealed class UplinkAcceptor
                 var welcome = CreateWelcome(session, session.JoinSecret, announcement);
                 peer.Handshake?.Finish();
                 _uplinks.Begin(session);
+                _news?.Settle(session, announcement);
 
                 // From here on SessionUplinks gives back what the session has, after its last uplink.
                 isBegun = true;
@@ -280,19 +291,15 @@ internal sealed class UplinkAcceptor
     }
 
     /// <summary>A port for a session of TCP. Other sessions need none.</summary>
-    private TunnelPort FindPort(HelloMessage hello, string name, AgentIdentity owner)
-    {
-        if (hello.Kind == SessionKind.Http)
-        {
-            return default;
-        }
-
-        return _ports.FindObstacle(hello.Kind) is { } obstacle
-            ? new TunnelPort(null, new RejectMessage(RejectCode.KindNotSupported, TimeSpan.Zero, obstacle))
-            : hello.Kind is SessionKind.Tcp or SessionKind.Udp
-            ? _ports.Take(hello.Kind, name, owner, hello.WantedPort, hello.TakesAnotherPort)
-            : default;
-    }
+    private ValueTask<TunnelPort> FindPortAsync(
+        HelloMessage hello, string name, AgentIdentity owner, CancellationToken stopping) =>
+        hello.Kind == SessionKind.Http ? default
+        : _ports.FindObstacle(hello.Kind) is { } obstacle
+        ? ValueTask.FromResult(
+            new TunnelPort(null, new RejectMessage(RejectCode.KindNotSupported, TimeSpan.Zero, obstacle)))
+        : hello.Kind is SessionKind.Tcp or SessionKind.Udp
+        ? _ports.TakeAsync(hello.Kind, name, owner, hello.WantedPort, hello.TakesAnotherPort, stopping)
+        : default;
 
     /// <summary>Registers a session, or refuses it.</summary>
     /// <returns>Its first uplink; null when it was refused.</returns>
@@ -465,7 +472,8 @@ internal sealed class UplinkAcceptor
             | (session.OwnRules is null ? HandshakeCapabilities.None : HandshakeCapabilities.AccessRules)
             | (session.Member is null ? HandshakeCapabilities.None : HandshakeCapabilities.Pools)
             | (session.IsSpread ? HandshakeCapabilities.SeveralNodes : HandshakeCapabilities.None)
-            | (announcement is null ? HandshakeCapabilities.None : HandshakeCapabilities.AnnouncedNodes),
+            | (announcement is null ? HandshakeCapabilities.None : HandshakeCapabilities.AnnouncedNodes)
+            | (announcement is not null && session.HearsNodes ? HandshakeCapabilities.NodeNews : HandshakeCapabilities.None),
         Announcement = announcement,
         SessionId = session.SessionId,
         JoinSecret = secret,

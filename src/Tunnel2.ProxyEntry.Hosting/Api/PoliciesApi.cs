@@ -27,7 +27,8 @@ internal sealed class PoliciesApi(
     ISessionDirectory directory,
     ProxyEntrySettings settings,
     ApiAudit audit,
-    ISessionLocator? locator = null)
+    ISessionLocator? locator = null,
+    IForeignTunnels? foreign = null)
 {
     private const int LongestMistake = 300;
 
@@ -87,7 +88,7 @@ internal sealed class PoliciesApi(
         }
 
         // The other kinds are opaque: a policy would end them, and a change of rows is to disturb nobody.
-        if (directory.Snapshot().FirstOrDefault(session => session.Kind != SessionKind.Http && Holds(target, session)) is { } opaque)
+        if (await FindOpaqueAsync(target).ConfigureAwait(false) is { } opaque)
         {
             return ApiAnswer.Problem(
                 StatusCodes.Status409Conflict,
@@ -157,8 +158,34 @@ internal sealed class PoliciesApi(
     {
         PolicyScope.Agent => session.Grant?.AgentId.Equals(target.Name, StringComparison.OrdinalIgnoreCase) == true,
         PolicyScope.Token => session.Grant?.TokenName == target.Name,
-        _ => session.Name == target.Name || DomainName.IsCoveredBy(target.Name, session.Name),
+        _ => Holds(target.Name, session.Name),
     };
+
+    private static bool Holds(string target, string name) => name == target || DomainName.IsCoveredBy(target, name);
+
+    /// <summary>A tunnel that carries no HTTP and would get the policy: of a name, at any node.</summary>
+    private async ValueTask<(string Name, SessionKind Kind)?> FindOpaqueAsync(PolicyTarget target)
+    {
+        if (directory.Snapshot().FirstOrDefault(session => session.Kind != SessionKind.Http && Holds(target, session)) is { } own)
+        {
+            return (own.Name, own.Kind);
+        }
+
+        if (target.Scope != PolicyScope.Name || foreign is null)
+        {
+            return null;
+        }
+
+        foreach (var tunnel in await foreign.ReadAsync(CancellationToken.None).ConfigureAwait(false))
+        {
+            if (Holds(target.Name, tunnel.Name))
+            {
+                return (tunnel.Name, tunnel.Kind);
+            }
+        }
+
+        return null;
+    }
 
     /// <summary>Why a target can have no policy: a mistyped one would protect nothing.</summary>
     private async ValueTask<(string Code, string Detail)?> FindObstacleAsync(PolicyTarget target)

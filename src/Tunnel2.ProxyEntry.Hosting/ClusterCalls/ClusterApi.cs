@@ -19,7 +19,8 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
     /// <summary>The same for a replay, which has a minute itself.</summary>
     public static readonly TimeSpan ReplayLimit = TimeSpan.FromSeconds(65);
 
-    private static readonly string[] _ownFields = ["connection", "transfer-encoding", "date", "server"];
+    /// <summary>What is passed on of an answer's fields: no other node says who may run scripts here, or sets cookies.</summary>
+    private static readonly string[] _passed = ["content-type", "content-length", "content-disposition", "retry-after", "allow"];
 
     /// <inheritdoc/>
     public bool IsOn => nodes.Exist;
@@ -259,10 +260,15 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         response.StatusCode = answer.Status;
         foreach (var (name, value) in answer.Fields)
         {
-            if (!_ownFields.Contains(name, StringComparer.OrdinalIgnoreCase))
+            if (_passed.Contains(name, StringComparer.OrdinalIgnoreCase))
             {
                 response.Headers[name] = value;
             }
+        }
+
+        foreach (var (name, value) in PageFiles.Fields)
+        {
+            response.Headers[name] = value;
         }
 
         if (answer.Status != StatusCodes.Status204NoContent && !HttpMethods.IsHead(call.Http.Request.Method))

@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Cluster;
@@ -63,7 +64,7 @@ internal sealed class LinkCalls(ApiEndpoints api, ContainedFaults faults) : INod
     {
         using var left = CancellationTokenSource.CreateLinkedTokenSource(exchange.VisitorLeft, _leaving.Token);
         await using var output = new LinkCallBody(exchange);
-        var caller = new NodeCaller(peer, exchange.AwaitedOwner?.Value ?? "");
+        var caller = new NodeCaller(peer, PlainText.Clean(exchange.AwaitedOwner?.Value ?? ""));
         if (NodeCallContext.TryMake(exchange.Method, exchange.Target, caller, exchange.RemoteAddress, output, left.Token) is not { } http)
         {
             return false;

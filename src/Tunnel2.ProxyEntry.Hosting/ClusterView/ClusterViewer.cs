@@ -160,6 +160,12 @@ internal sealed class ClusterViewer : IAsyncDisposable
             AddUnsynchronized(hub, other);
         }
 
+        // Those that were lost before anybody looked.
+        foreach (var other in _others.Lost)
+        {
+            AddUnsynchronized(hub, other, isLost: true);
+        }
+
         foreach (var (name, node) in _nodes)
         {
             node.View.Look();
@@ -181,11 +187,15 @@ internal sealed class ClusterViewer : IAsyncDisposable
         }
     }
 
-    private void AddUnsynchronized(Hub hub, NodeLocation location)
+    private void AddUnsynchronized(Hub hub, NodeLocation location, bool isLost = false)
     {
         if (_nodes.TryGetValue(location.NodeId, out var present))
         {
-            present.MoveUnsynchronized(location);
+            if (!isLost)
+            {
+                present.MoveUnsynchronized(location);
+            }
+
             return;
         }
 
@@ -194,6 +204,11 @@ internal sealed class ClusterViewer : IAsyncDisposable
             var node = new WatchedNode(
                 location, new NodeView(location.NodeId, location.NodeId == _self, _time), new MirroredChannels(hub, location.NodeId),
                 _statistics, _open, _time, _faults, _gate);
+            if (isLost)
+            {
+                node.View.Fail("its lease is over", isOlder: false);
+            }
+
             _nodes.Add(location.NodeId, node);
             node.Start();
             _ticks = 0;

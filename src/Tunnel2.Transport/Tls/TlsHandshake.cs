@@ -157,10 +157,21 @@ internal static class TlsHandshake
                 : TlsHandshakeStatus.Closed;
             detail = Describe(exception);
         }
+        catch
+        {
+            // A fault in the judgement of a certificate, for example: the caller's, but nothing of the handshake may stay behind.
+            await EndAsync(tls, bytes).ConfigureAwait(false);
+            throw;
+        }
 
+        await EndAsync(tls, bytes).ConfigureAwait(false);
+        return new TlsHandshakeResult(status, null, bytes.FirstBytes, detail);
+    }
+
+    private static async ValueTask EndAsync(SslStream tls, TlsByteStream bytes)
+    {
         await tls.DisposeAsync().ConfigureAwait(false);
         bytes.ReturnBuffers();
-        return new TlsHandshakeResult(status, null, bytes.FirstBytes, detail);
     }
 
     /// <summary>

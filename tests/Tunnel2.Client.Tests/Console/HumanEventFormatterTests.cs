@@ -298,6 +298,34 @@ public sealed class HumanEventFormatterTests
     }
 
     [Fact]
+    public async Task A_server_that_stops_and_is_gone_is_one_line()
+    {
+        ServerEndpoint first = new("e1.example.com", 12001), second = new("e2.example.com", 12001);
+        var formatter = new HumanEventFormatter(first, verbose: false);
+        using var output = new StringWriter { NewLine = "\n" };
+        foreach (ServerStatus[] servers in (ServerStatus[][])
+        [
+            [new(first, true, null), new(second, true, null)],
+            [new(first, true, null), new(second, false, "The server is stopping.")],
+            [new(first, true, null), new(second, false, "Nothing listens there.")],
+            [new(first, true, null)],
+            [new(first, true, null), new(second, true, null)],
+        ])
+        {
+            await formatter.WriteAsync(new ServersEvent(default, servers), output, default);
+        }
+
+        Assert.Equal(
+            """
+            Connected to 2 of 2 servers: e1.example.com:12001, e2.example.com:12001
+            Connected to 1 of 2 servers: e1.example.com:12001, not e2.example.com:12001 (The server is stopping.)
+            Connected to 2 of 2 servers: e1.example.com:12001, e2.example.com:12001
+
+            """.ReplaceLineEndings("\n"),
+            output.ToString());
+    }
+
+    [Fact]
     public async Task An_address_resolves_and_a_name_that_cannot_exist_does_not()
     {
         Assert.True(await NameResolution.ResolvesAsync("127.0.0.1", TestContext.Current.CancellationToken));

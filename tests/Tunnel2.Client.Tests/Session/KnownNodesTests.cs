@@ -57,6 +57,23 @@ public sealed class KnownNodesTests
     }
 
     [Fact]
+    public void What_a_server_announces_no_more_is_forgotten_and_what_is_new_waits_a_moment()
+    {
+        var known = Knows(("e2", "b"), ("e3", "c"));
+        known.Learn(new NodeAnnouncement("e1", "a", [Node("e3", "c"), Node("e4", "d")]), _encrypted, isNews: true);
+        Assert.Equal("e3", known.Choose([], [], [])!.Node.Node);
+        Assert.Null(known.Choose(["e3"], [], []));
+        Assert.InRange(known.NextIn()!.Value, TimeSpan.Zero, KnownNodes.LongestNewsWait);
+        _clock.Advance(KnownNodes.LongestNewsWait);
+        Assert.Equal("e4", known.Choose(["e3"], [], [])!.Node.Node);
+
+        // What another server has announced is none of its business.
+        known.Learn(
+            new NodeAnnouncement("e9", "a", []), _encrypted with { Server = new ServerEndpoint("e9.example.com", 12001) }, isNews: true);
+        Assert.Equal(2, known.Count);
+    }
+
+    [Fact]
     public void Another_zone_comes_first_and_one_that_has_failed_last()
     {
         var known = Knows(("e2", "a"), ("e3", "b"), ("e4", "b"), ("e5", "a"));

@@ -67,6 +67,26 @@ public sealed class ServerGroupTests
     }
 
     [Fact]
+    public async Task Nodes_that_differ_in_their_ports_show_the_url_once_and_attempts_that_fail_alike_are_said_once()
+    {
+        var said = new Said();
+        var failure = ConnectionEnd.Unreachable(ConnectFailure.Create(new ServerEndpoint("two", 12001), ConnectFailureReason.Refused));
+        await RunAsync(said, new AgentOptions { Upstream = _upstream }, (one, other) =>
+        {
+            one.Ready(["https://web.example.com:12443"], _upstream);
+            other.Ready(["https://web.example.com:13443"], _upstream);
+            for (var i = 0; i < 3; i++)
+            {
+                other.ConnectionEnded(failure);
+            }
+        });
+        Assert.Equal(
+            "ready https://web.example.com:12443",
+            Assert.Single(said.All, static line => line.StartsWith("ready", StringComparison.Ordinal)));
+        Assert.Single(said.All, line => line.Contains("-two (" + failure.Message, StringComparison.Ordinal));
+    }
+
+    [Fact]
     public async Task The_agent_ends_when_it_reaches_none_and_not_when_it_reaches_one()
     {
         var failure = ConnectionEnd.Unreachable(

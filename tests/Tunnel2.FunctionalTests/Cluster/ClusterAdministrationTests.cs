@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text;
+using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
@@ -109,6 +110,56 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
         Assert.Equal(HttpStatusCode.Forbidden, foreign.StatusCode);
     }
 
+    [Fact]
+    public async Task An_answer_has_nothing_of_what_was_added_to_a_visitors_answer_before_it()
+    {
+        await using var cluster = await StartAsync(
+            server, 2, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "Agents:a:Tier=counted",
+            "Tiers:counted:RequestsPerSecond=1000");
+        await cluster.Cluster.StartAgentAsync(cluster.Cluster.Options(0, 0) with { Token = "secret" });
+        for (var i = 0; i < 3; i++)
+        {
+            // The node of the session serves them, and then the call, with the same object.
+            Assert.Equal("a", await cluster.Cluster.AskAsync(1));
+            using var answer = await CallAsync(cluster, 0, new NodeCallRequest("GET", Session));
+            Assert.Equal(200, answer.Status);
+            Assert.DoesNotContain(answer.Fields, static field => field.Key.StartsWith("RateLimit", StringComparison.OrdinalIgnoreCase));
+        }
+    }
+
+    [Fact]
+    public async Task What_another_node_answers_is_no_page_of_the_node_that_passes_it_on()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        using var answer = await cluster.Admin(1).GetAsync(Session + "?node=e1");
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        Assert.Contains("default-src 'none'", Assert.Single(answer.Headers.GetValues("Content-Security-Policy")), StringComparison.Ordinal);
+        Assert.Equal("nosniff", Assert.Single(answer.Headers.GetValues("X-Content-Type-Options")));
+        Assert.Equal("application/json", answer.Content.Headers.ContentType!.MediaType);
+    }
+
+    [Fact]
+    public async Task What_a_node_says_of_who_has_called_it_makes_no_line_of_the_log()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        using var answer = await CallAsync(cluster, 0, new NodeCallRequest("DELETE", Session) { Credential = "x)\n2026 forged" });
+        Assert.Equal(204, answer.Status);
+        Assert.DoesNotContain('\n', Line(cluster));
+    }
+
+    [Fact]
+    public async Task A_node_that_has_ended_its_links_opens_none()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        var links = cluster.Cluster.Nodes[1].Part<NodeLinks>();
+        var other = Assert.Single(cluster.Cluster.Nodes[1].Part<IOtherNodes>().Known);
+        links.Stop();
+        Assert.False(await links.ReachesAsync(other));
+        Assert.Equal((0, false), links.Look(other));
+    }
+
     [Theory]
     [InlineData("*api.localhost")]
     [InlineData("*api")]
@@ -160,14 +211,16 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
     /// <summary>Calls a node as the last node would.</summary>
     private static async Task<int> CallAsync(AdministeredCluster cluster, int node, string method, string target)
     {
+        using var answer = await CallAsync(cluster, node, new NodeCallRequest(method, target));
+        return answer.Status;
+    }
+
+    private static async Task<NodeCallAnswer> CallAsync(AdministeredCluster cluster, int node, NodeCallRequest request)
+    {
         var from = cluster.Cluster.Nodes[^1];
         var location = from.Part<IOtherNodes>().Known.Single(other => other.NodeId == $"e{node + 1}");
-        using var patience = new CancellationTokenSource(TimeSpan.FromSeconds(60));
-        var (answer, problem) = await from.Part<NodeLinks>().CallAsync(location, new NodeCallRequest(method, target), patience.Token);
+        var (answer, problem) = await from.Part<NodeLinks>().CallAsync(location, request, TestContext.Current.CancellationToken);
         Assert.Null(problem);
-        using (answer)
-        {
-            return answer!.Status;
-        }
+        return answer!;
     }
 }

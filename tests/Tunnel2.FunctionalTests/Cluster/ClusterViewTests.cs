@@ -70,6 +70,18 @@ public sealed class ClusterViewTests(PostgresServer server) : IClassFixture<Post
     }
 
     [Fact]
+    public async Task A_node_that_was_lost_before_anybody_looked_is_shown_as_lost()
+    {
+        await using var cluster = await RealCluster.StartAsync(server, 3);
+        await AdministeredCluster.KnowsAsync(cluster.Nodes[2], 2);
+        await cluster.Nodes[0].StopAsync();
+        await AdministeredCluster.KnowsAsync(cluster.Nodes[2], 1);
+        using var viewer = await SubscribeAsync(cluster, 2, "cluster.nodes");
+        Assert.Equal("its lease is over", (await StateAsync(viewer, "e1", "lost")).GetProperty("problem").GetString());
+        await StateAsync(viewer, "e2", "up");
+    }
+
+    [Fact]
     public async Task A_stop_waits_for_no_feed_of_another_node()
     {
         await using var cluster = await RealCluster.StartAsync(server, 2, "Timeouts:Drain=60s");

@@ -60,6 +60,9 @@ public sealed class NodeLinkFailureTests
             proxy.CutAll(CutMode.Reset);
             var head = await visitor.ReadHeadAsync();
             Assert.Equal((502, "node-lost"), (head.StatusCode, head["Tunnel2-Error"]));
+            Assert.Contains(
+                cluster.Front.Log.All,
+                line => line.Text.Contains($"(node {cluster.PlaceOf(0).NodeId}): node-lost", StringComparison.Ordinal));
         });
 
     [Fact]

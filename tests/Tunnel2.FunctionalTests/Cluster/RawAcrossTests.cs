@@ -4,9 +4,12 @@ using System.Net.Sockets;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Tcp;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Cluster;
@@ -198,6 +201,31 @@ public sealed class RawAcrossTests(PostgresServer server) : IClassFixture<Postgr
             () => cluster.Nodes[1].Log.All.Any(static line => line.Text.Contains("at another node", StringComparison.Ordinal)),
             "it was refused", _long);
         await HearAsync(2, port, "mine");
+    }
+
+    [Fact]
+    public async Task A_port_that_another_node_is_just_giving_is_not_given_and_the_next_one_is()
+    {
+        await using var cluster = await StartTcpAsync(2);
+        var port = cluster.Nodes[1].Part<ProxyEntrySettings>().Tcp.Ports!.Value.First;
+
+        // Node e1 has got the port for a name whose registration no node has heard of yet.
+        Assert.True(await cluster.Nodes[0].Part<ITunnelStore>().TakePortAsync(
+            "e1", new ForeignTunnel("theirs", SessionKind.Tcp, port), TimeSpan.FromMinutes(5), CancellationToken.None));
+        await using var uplink = await RawUplink.ConnectAsync(cluster.Nodes[1].Uplink);
+        var hello = RawUplink.Hello("takes") with
+        {
+            Capabilities = HandshakeCapabilities.SessionKinds,
+            Kind = SessionKind.Tcp,
+            WantedPort = port,
+        };
+        await uplink.SendAsync(hello.ToFrame());
+        var reject = (await uplink.ReadAsync())!.Reject;
+        Assert.Equal(RejectCode.PortNotAvailable, reject.Code);
+        Assert.Contains("at another node", reject.Text, StringComparison.Ordinal);
+        await using var other = await RawUplink.ConnectAsync(cluster.Nodes[1].Uplink);
+        await other.SendAsync((hello with { TakesAnotherPort = true }).ToFrame());
+        Assert.NotEqual(port, (await other.ReadAsync())!.Welcome.Port);
     }
 
     [Fact]

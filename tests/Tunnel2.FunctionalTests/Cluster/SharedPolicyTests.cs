@@ -1,6 +1,7 @@
 using System.Text.Json;
 using Tunnel2.FunctionalTests.Administration;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Tcp;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.TestUtilities;
 
@@ -41,6 +42,18 @@ public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<Pos
         Assert.Equal(200, await StatusAsync(cluster, 0, "/b"));
         Assert.Empty(Directory.GetFiles(Path.Combine(cluster.StateOf(0), "policies", "names")));
         await first.RefusedAsync(404, "no-policy", "DELETE", "policies/names/web");
+    }
+
+    [Fact]
+    public async Task A_policy_of_a_name_that_is_a_tunnel_of_tcp_at_another_node_is_refused_and_the_tunnel_goes_on()
+    {
+        await using var cluster = await RealCluster.StartAsync(server, 2, TcpTunnel.Ports(), "Tcp:Listen=127.0.0.{node}");
+        using var second = new AdminApi(cluster.Nodes[1]);
+        var agent = await cluster.StartAgentAsync(TcpTunnel.UseTcp(cluster.Options(0, 0)));
+        await second.RefusedAsync(409, "not-http", "PUT", "policies/names/web", Deny);
+        await second.RefusedAsync(404, "no-policy", "GET", "policies/names/web");
+        Assert.Equal((1, 0), (agent.Events.ReadyCount.Value, agent.Events.EndCount.Value));
+        Assert.Equal(1, cluster.Nodes[0].Directory.Count);
     }
 
     [Fact]

@@ -6,7 +6,7 @@ namespace Tunnel2.Multiplexing.Tests.Uplinks;
 public sealed class EmptyFrameBudgetTests
 {
     private readonly ManualTimeProvider _time = new();
-    private EmptyFrameBudget _budget;
+    private EmptyFrameBudget _budget = new(EmptyFrameBudget.Burst, EmptyFrameBudget.PerSecond);
 
     [Fact]
     public void A_burst_passes_and_one_more_does_not()

@@ -3,6 +3,7 @@ using Tunnel2.Multiplexing.Tests.InMemory;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Multiplexing.Tests.Uplinks;
 
@@ -155,11 +156,25 @@ public class HostileFloodTests
             await peer.CloseAsync();
         });
 
+    [Theory]
+    [InlineData(EngineKind.Inline)]
+    [InlineData(EngineKind.Pool)]
+    public Task An_agent_takes_few_lists_of_nodes_at_once(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    {
+        var peer = new RawPeer(engine, UplinkRole.Agent);
+        var list = new NodeAnnouncement("e1", "a", []);
+        await peer.SendAsync([.. Enumerable.Range(1, EmptyFrameBudget.ListBurst).Select(i => list.ToFrame((uint)i))]);
+        Assert.Null(peer.Uplink.End);
+        await peer.SendAsync(list.ToFrame(EmptyFrameBudget.ListBurst + 1));
+        await ExpectEndAsync(peer, ProtocolError.EmptyFrameFlood);
+        await peer.CloseAsync();
+    });
+
     [Fact]
     public void Time_gives_empty_frames_back()
     {
         var time = new TestUtilities.ManualTimeProvider();
-        var budget = default(EmptyFrameBudget);
+        var budget = new EmptyFrameBudget(EmptyFrameBudget.Burst, EmptyFrameBudget.PerSecond);
         for (var i = 0; i < EmptyFrameBudget.Burst; i++)
         {
             Assert.True(budget.TryTake(time));

@@ -165,7 +165,7 @@ public class HostilePeerTests
         await peer.SendAsync(Frame.Response(_first, 200, end: false));
         for (var i = 0; i < 200; i++)
         {
-            var type = (FrameType)random.Next((int)FrameType.Service + 1, 32);
+            var type = (FrameType)random.Next((int)FrameType.Nodes + 1, 32);
             var flags = (FrameFlags)(random.Next(4) * 0x20);
             await peer.SendAsync(
                 Frame.Make(type, flags, new StreamId((uint)random.Next()), Pattern.Make(i, i % 3 == 0 ? 16_384 : random.Next(100))),

@@ -54,6 +54,7 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Ping, 8)]
     [InlineData(FrameType.GoAway, 1_024)]
     [InlineData(FrameType.Service, 5)]
+    [InlineData(FrameType.Nodes, 8_192)]
     [InlineData((FrameType)12, 16_384)]
     [InlineData((FrameType)31, 16_384)]
     public void A_payload_at_the_limit_is_accepted_and_one_byte_more_refused(FrameType type, int limit)
@@ -69,6 +70,7 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Window, 4)]
     [InlineData(FrameType.Ping, 8)]
     [InlineData(FrameType.Service, 5)]
+    [InlineData(FrameType.Nodes, 7)]
     public void A_payload_below_the_least_is_refused(FrameType type, int least)
     {
         Assert.Equal(ProtocolError.None, Judge(least, type));
@@ -88,6 +90,7 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Ping, false, true)]
     [InlineData(FrameType.GoAway, false, true)]
     [InlineData(FrameType.Service, false, true)]
+    [InlineData(FrameType.Nodes, false, true)]
     [InlineData((FrameType)12, true, true)]
     public void A_type_stands_on_a_stream_or_on_the_uplink_as_the_table_says(FrameType type, bool onStream, bool onUplink)
     {
@@ -113,7 +116,7 @@ public sealed class FrameHeaderTests
             var kind = (FrameType)type;
             var header = new FrameHeader(LegalLength(kind), kind, FrameFlags.Critical, LegalStream(kind));
             Assert.Equal(header.IsKnown ? ProtocolError.None : ProtocolError.UnknownCriticalFrame, Judge(header));
-            Assert.Equal(type is <= 10 or 13, header.IsKnown);
+            Assert.Equal(type is <= 10 or 13 or 14, header.IsKnown);
         }
     }
 

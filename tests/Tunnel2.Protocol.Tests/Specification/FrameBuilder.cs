@@ -31,6 +31,8 @@ internal static class FrameBuilder
             case "SERVICE":
                 var counter = uint.Parse(example["counter"], CultureInfo.InvariantCulture);
                 return buffer[..ControlFrames.WriteService(buffer, Enum.Parse<ServiceState>(example["state"]), counter)];
+            case "NODES":
+                return Nodes(example)!.ToFrame(uint.Parse(example["counter"], CultureInfo.InvariantCulture));
             case "GOAWAY":
                 var phase = Enum.Parse<GoAwayPhase>(example["phase"]);
                 return buffer[..ControlFrames.WriteGoAway(buffer, phase, Enum.Parse<SessionEndReason>(example["reason"]), example["text"])];
@@ -187,10 +189,12 @@ internal static class FrameBuilder
         PublicUrls = [.. example.All("url")],
         Kind = Enum.Parse<SessionKind>(example.Find("kind") ?? nameof(SessionKind.Http)),
         Port = example.Find("port") is null ? 0 : example.Number("port"),
-        Announcement = example.Find("node") is { } node
-            ? new NodeAnnouncement(node.Split(' ')[0], node.Split(' ')[1], [.. example.All("other-node").Select(NodeOf)])
-            : null,
+        Announcement = Nodes(example),
     };
+
+    private static NodeAnnouncement? Nodes(Example example) => example.Find("node") is { } node
+        ? new NodeAnnouncement(node.Split(' ')[0], node.Split(' ')[1], [.. example.All("other-node").Select(NodeOf)])
+        : null;
 
     private static AnnouncedNode NodeOf(string text) =>
         text.Split(' ') is [var node, var host, var port, var zone]

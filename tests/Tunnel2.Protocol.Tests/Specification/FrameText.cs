@@ -48,6 +48,11 @@ internal static class FrameText
                 Add("state", ControlFrames.ReadService(payload, out var counter));
                 Add("counter", counter);
                 break;
+            case FrameType.Nodes:
+                Assert.Equal(ProtocolError.None, NodeAnnouncement.TryReadFrame(payload, out var list, out var nodes));
+                Add("counter", list);
+                DecodeNodes(nodes!, Add);
+                break;
             case FrameType.GoAway:
                 Assert.Equal(ProtocolError.None, ControlFrames.TryReadGoAway(payload, out var phase, out var reason, out var text));
                 Add("phase", phase);
@@ -187,6 +192,15 @@ internal static class FrameText
             FormattableString.Invariant($"{Convert.ToHexStringLower(network.Address)}/{network.PrefixLength}");
     }
 
+    private static void DecodeNodes(NodeAnnouncement announcement, Action<string, object?> add)
+    {
+        add("node", $"{announcement.Node} {announcement.Zone}");
+        foreach (var other in announcement.Others)
+        {
+            add("other-node", $"{other.Node} {other.Host} {other.Port} {(other.Zone is "" ? "-" : other.Zone)}");
+        }
+    }
+
     private static void DecodeHandshake(FrameType type, ReadOnlySpan<byte> payload, Action<string, object?> add)
     {
         switch (type)
@@ -251,11 +265,7 @@ internal static class FrameText
 
                 if (welcome.Announcement is { } announcement)
                 {
-                    add("node", $"{announcement.Node} {announcement.Zone}");
-                    foreach (var other in announcement.Others)
-                    {
-                        add("other-node", $"{other.Node} {other.Host} {other.Port} {(other.Zone is "" ? "-" : other.Zone)}");
-                    }
+                    DecodeNodes(announcement, add);
                 }
 
                 break;

@@ -77,6 +77,7 @@ internal sealed class UplinkModel
         {
             FrameType.Hello or FrameType.Welcome or FrameType.Reject or FrameType.Join => ProtocolError.UnexpectedHandshake,
             FrameType.GoAway => ControlFrames.TryReadGoAway(payload, out _, out _, out _),
+            FrameType.Nodes when !_isEntry => NodeAnnouncement.TryReadFrame(payload, out _, out _),
             FrameType.Window => ReceiveWindowFrame(header.Stream, payload),
             FrameType.Headers or FrameType.Data or FrameType.Rst => ReceiveStreamFrame(header, payload),
             _ => ProtocolError.None,

@@ -1,5 +1,6 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
@@ -125,6 +126,28 @@ public sealed class NodeWatchTests : IDisposable
         _store.Around = new NodeSurroundings(true, _others);
         await _watch.LookAsync(CancellationToken.None);
         Assert.False(_readiness.IsReady);
+    }
+
+    [Fact]
+    public async Task What_agents_learn_is_announced_when_it_has_changed_and_only_then()
+    {
+        var announced = 0;
+        _watch.Announced += () => announced++;
+        await LookAsync();
+        Assert.Null(_watch.Announcement);
+        Assert.Equal(0, announced);
+        await LookAsync(new AnnouncedNode("e2", "192.0.2.2", 1, "b"));
+        await LookAsync(new AnnouncedNode("e2", "192.0.2.2", 1, "b"));
+        Assert.Equal(("e2", 1), (Assert.Single(_watch.Announcement!.Others).Node, announced));
+        await LookAsync();
+        Assert.Equal((0, 2), (_watch.Announcement!.Others.Count, announced));
+
+        Task LookAsync(params AnnouncedNode[] nodes)
+        {
+            _store.Around = new NodeSurroundings(false, _others) { Announced = nodes };
+            _watch.Ask();
+            return _watch.LookAsync(CancellationToken.None);
+        }
     }
 
     public void Dispose() => _uplinks.Dispose();

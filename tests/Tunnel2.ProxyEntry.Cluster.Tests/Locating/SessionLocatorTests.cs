@@ -81,6 +81,44 @@ public sealed class SessionLocatorTests : IMeterFactory
         Assert.False(_locator.IsUnknown("b.example.org"));
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task What_is_heard_while_the_database_answers_is_newer_than_the_answer(bool isNotice)
+    {
+        // The answer was made before the registration, and comes after the notice of it.
+        var answer = new TaskCompletionSource();
+        _store.Hold = answer.Task;
+        var asked = _locator.LocateAsync("app.example.org", CancellationToken.None).AsTask();
+        if (isNotice)
+        {
+            _locator.Hear(new NameNotice(StoredState.Online, "app.example.org", "there", 9, "there:7000", []));
+        }
+        else
+        {
+            _locator.Clear();
+        }
+
+        answer.SetResult();
+        Assert.Null(await asked);
+        Assert.False(_locator.IsUnknown("app.example.org"));
+        Register("app.example.org");
+        Assert.NotNull(await _locator.LocateAsync("app.example.org", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_place_that_its_session_has_left_while_the_database_answered_is_not_kept()
+    {
+        var epoch = Register("web");
+        var answer = new TaskCompletionSource();
+        _store.Hold = answer.Task;
+        var asked = _locator.LocateAsync("web", CancellationToken.None).AsTask();
+        _locator.Hear(new NameNotice(StoredState.Left, "web", "there", epoch, "", []));
+        answer.SetResult();
+        Assert.NotNull(await asked);
+        Assert.False(_locator.TryLocate("web", out _));
+    }
+
     [Fact]
     public async Task A_name_that_registers_at_this_node_is_here_and_not_unknown()
     {

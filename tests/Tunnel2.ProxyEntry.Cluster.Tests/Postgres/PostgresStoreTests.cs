@@ -158,6 +158,37 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     [Fact]
+    public async Task A_node_that_leaves_says_so_and_the_order_of_the_others_stays()
+    {
+        await using var store = Open(await server.CreateDatabaseAsync(Ending));
+        await store.PrepareAsync(Ending);
+        var leases = new List<NodeLease>();
+        for (var i = 1; i <= 12; i++)
+        {
+            var facts = Facts($"n{i}") with { UplinkAddress = $"n{i}.example.com:1" };
+            leases.Add((await store.AcquireAsync(facts, TimeSpan.FromSeconds(60), true, 0, Ending))!);
+        }
+
+        var first = (await store.LookAroundAsync("n1", Ending)).Announced;
+        Assert.Equal(NodeSurroundings.MostAnnounced, first.Count);
+        Assert.Equal(first, (await store.LookAroundAsync("n1", Ending)).Announced);
+        Assert.NotEqual(
+            first.Select(static one => one.Node).Order(StringComparer.Ordinal),
+            (await store.LookAroundAsync("n2", Ending)).Announced.Select(static one => one.Node).Order(StringComparer.Ordinal));
+        var listening = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var heard = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var stop = CancellationTokenSource.CreateLinkedTokenSource(Ending);
+        var hearing = store.ListenAsync(
+            listening.SetResult, static _ => { }, node => heard.TrySetResult(node), static _ => { }, stop.Token);
+        await listening.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending);
+        await store.ReleaseAsync(leases.Single(lease => lease.Node == first[0].Node), Ending);
+        Assert.Equal(first[0].Node, await heard.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending));
+        Assert.Equal(first.Skip(1), (await store.LookAroundAsync("n1", Ending)).Announced.Take(first.Count - 1));
+        await stop.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => hearing);
+    }
+
+    [Fact]
     public async Task A_node_that_is_drained_is_told_and_shown_until_it_is_undone_or_it_was_started_again()
     {
         await using var store = Open(await server.CreateDatabaseAsync(Ending));

@@ -1,6 +1,8 @@
 using System.Text;
+using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Https;
 using Tunnel2.ProxyEntry.Tests.InMemory;
+using Tunnel2.ProxyEntry.Tests.Requests;
 
 namespace Tunnel2.ProxyEntry.Tests.Https;
 
@@ -23,6 +25,19 @@ public sealed class PendingChallengesTests
         challenges.AddHttp("token", "web.localhost", "token.thumbprint");
         var answer = challenges.FindAnswer(new ScriptedVisitor { Host = host, Asks = method, Path = Folder + token });
         Assert.Equal(isAnswered ? "token.thumbprint" : null, answer is null ? null : Encoding.ASCII.GetString(answer.Body.Span));
+    }
+
+    [Fact]
+    public void What_another_node_may_await_is_told_from_other_requests_without_a_text_of_them()
+    {
+        var challenges = new PendingChallenges();
+        Assert.False(challenges.MayBeOfOther(new ScriptedVisitor { Path = Folder + "token" }));
+        challenges.Others = new NoChallenges();
+        Assert.False(challenges.MayBeOfOther(new SampleExchange { HasTarget = false }));
+        Assert.True(challenges.MayBeOfOther(new ScriptedVisitor { Path = Folder + "token" }));
+        Assert.True(challenges.MayBeOfOther(new ScriptedVisitor { Path = Folder + new string('t', 256) }));
+        Assert.False(challenges.MayBeOfOther(new ScriptedVisitor { Path = Folder + new string('t', 257) }));
+        Assert.False(challenges.MayBeOfOther(new ScriptedVisitor { Path = Folder + "token", Asks = "POST" }));
     }
 
     [Fact]
@@ -52,4 +67,13 @@ public sealed class PendingChallengesTests
             Assert.Equal(["answer 200"], await fixture.DoneAsync(fixture.Ask(visitor)));
         },
         new ForwarderOptions { Settings = ["Https:Redirect=443"] });
+
+    private sealed class NoChallenges : IOtherChallenges
+    {
+        public bool UsesTls => false;
+
+        public ValueTask<byte[]?> FindHttpAsync(string name, string token) => default;
+
+        public ValueTask<ServerCertificate?> FindTlsAsync(string name) => default;
+    }
 }

@@ -200,11 +200,19 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
 
         public IReadOnlyList<NodeLocation> Known => [];
 
+        public IReadOnlyList<NodeLocation> Lost => [];
+
         public void Ask()
         {
             // Nobody is there to be asked.
         }
 
         public NodeAnnouncement? Announcement => null;
+
+        public event Action? Announced
+        {
+            add { }
+            remove { }
+        }
     }
 }

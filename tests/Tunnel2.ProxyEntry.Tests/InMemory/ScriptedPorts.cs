@@ -16,16 +16,17 @@ internal sealed class ScriptedPorts : ITunnelPorts
 
     public string? FindObstacle(SessionKind kind) => kind == SessionKind.Tcp ? null : $"There is no {kind} here.";
 
-    public TunnelPort Take(SessionKind kind, string name, AgentIdentity owner, int wanted, bool takesAnother)
+    public ValueTask<TunnelPort> TakeAsync(
+        SessionKind kind, string name, AgentIdentity owner, int wanted, bool takesAnother, CancellationToken cancellationToken)
     {
         if (wanted == 1 && !takesAnother)
         {
-            return new TunnelPort(
-                null, new RejectMessage(RejectCode.PortNotAvailable, TimeSpan.Zero, "The port 1 belongs to another agent."));
+            return ValueTask.FromResult(new TunnelPort(
+                null, new RejectMessage(RejectCode.PortNotAvailable, TimeSpan.Zero, "The port 1 belongs to another agent.")));
         }
 
         Given++;
-        return new TunnelPort(new Lease(this, wanted > 1 ? wanted : 20_000), null);
+        return ValueTask.FromResult(new TunnelPort(new Lease(this, wanted > 1 ? wanted : 20_000), null));
     }
 
     private sealed class Lease(ScriptedPorts ports, int port) : PortLease

@@ -17,7 +17,18 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override string Authority => "web.localhost:12000";
 
-    public override string Target { get; } = "/path?token=secret";
+    public override string Target => HasTarget ? "/path?token=secret" : throw new NotSupportedException("The target is made a text.");
+
+    /// <summary>Whether the target may be made a text.</summary>
+    public bool HasTarget { get; init; } = true;
+
+    public override int CopyTarget(Span<byte> destination)
+    {
+        var target = "/path?token=secret"u8;
+        target = target[..Math.Min(target.Length, destination.Length)];
+        target.CopyTo(destination);
+        return target.Length;
+    }
 
     public override IPAddress? RemoteAddress { get; } = _address;
 

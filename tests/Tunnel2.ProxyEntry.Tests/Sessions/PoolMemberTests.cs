@@ -1,4 +1,5 @@
 using Tunnel2.Protocol.Frames;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
 
@@ -75,6 +76,18 @@ public sealed class PoolMemberTests
     {
         var member = Joined(Make(pause: 0));
         member.Spare();
+        Assert.False(member.IsPaused(member.Now));
+    }
+
+    [Fact]
+    public void A_service_of_udp_is_spared_also_without_a_pause()
+    {
+        var member = Make(pause: 0);
+        var session = Sample.Member(member, 1, kind: SessionKind.Udp);
+        member.Join(new SessionPool(session.Terms), session, 1);
+        member.Spare();
+        Assert.True(member.IsPaused(member.Now));
+        _time.Advance(PoolMember.DatagramPause);
         Assert.False(member.IsPaused(member.Now));
     }
 

@@ -64,24 +64,29 @@ internal sealed class NodeDialer
             return (null, default, exception.Message);
         }
 
-        var verdict = new NodeVerdict();
-        var result = await TlsHandshake.ConnectAsync(
-            transport, TlsHandshake.NodeProtocol, _certificates.ForNode(location.NodeId, verdict), ProtocolLimits.HandshakeTimeout,
-            _timeProvider, CancellationToken.None).ConfigureAwait(false);
-        if (result.Status != TlsHandshakeStatus.Done)
+        UplinkConnection? uplink = null;
+        try
         {
-            await transport.DisposeAsync().ConfigureAwait(false);
-            return (null, default, verdict.Problem ?? Describe(result));
-        }
+            var verdict = new NodeVerdict();
+            var result = await TlsHandshake.ConnectAsync(
+                transport, TlsHandshake.NodeProtocol, _certificates.ForNode(location.NodeId, verdict), ProtocolLimits.HandshakeTimeout,
+                _timeProvider, CancellationToken.None).ConfigureAwait(false);
+            if (result.Status != TlsHandshakeStatus.Done)
+            {
+                return (null, default, verdict.Problem ?? Describe(result));
+            }
 
-        var encrypted = result.Transport!;
-        var (uplink, rest, problem) = await GreetAsync(encrypted, location).ConfigureAwait(false);
-        if (uplink is null)
+            transport = result.Transport!;
+            (uplink, var rest, var problem) = await GreetAsync(result.Transport!, location).ConfigureAwait(false);
+            return (uplink, rest, problem);
+        }
+        finally
         {
-            await encrypted.DisposeAsync().ConfigureAwait(false);
+            if (uplink is null)
+            {
+                await transport.DisposeAsync().ConfigureAwait(false);
+            }
         }
-
-        return (uplink, rest, problem);
     }
 
     private static string Describe(TlsHandshakeResult result) => result.Status switch

@@ -263,6 +263,9 @@ internal sealed partial class NodeExchange : VisitorExchange
             _suffix.CopyTo(_host.AsSpan(_nameLength));
         }
 
+        // What is for the node itself does not come to the forwarder, which does the same.
+        ForgetLast();
+        _state.Error = null;
         SetAddress(node.Address);
         BeginRaw(block);
         _body.Begin(stream, item.IsLast);

@@ -21,6 +21,7 @@ internal sealed class NodeLinks : IDisposable
     private readonly ILogger _logger;
     private readonly ITimer _timer;
     private CancellationTokenSource _leaving = new();
+    private volatile bool _isStopped;
 
     public NodeLinks(
         ProxyEntrySettings settings, NodeDialer dialer, NodeHeartbeat heartbeat, NodeLinkMetrics metrics, TimeProvider timeProvider,
@@ -146,9 +147,10 @@ internal sealed class NodeLinks : IDisposable
     /// <summary>Whether a node can be reached: a connection to it is open, or can be opened.</summary>
     public Task<bool> ReachesAsync(NodeLocation location) => LinkTo(location).ReachesAsync();
 
-    /// <summary>Ends all links.</summary>
+    /// <summary>Ends all links; no further one is opened, to no node.</summary>
     public void Stop()
     {
+        _isStopped = true;
         foreach (var link in _links.Values)
         {
             link.Stop();
@@ -162,11 +164,21 @@ internal sealed class NodeLinks : IDisposable
         Stop();
     }
 
-    private NodeLink LinkTo(in NodeLocation location) => _links.GetOrAdd(
-        (location.NodeId, location.LinkAddress),
-        static (_, make) => new NodeLink(
-            make.Location, make.Self._dialer, make.Self._heartbeat, make.Self._metrics, make.Self._timeProvider, make.Self._logger),
-        (Location: location, Self: this));
+    private NodeLink LinkTo(in NodeLocation location)
+    {
+        var link = _links.GetOrAdd(
+            (location.NodeId, location.LinkAddress),
+            static (_, make) => new NodeLink(
+                make.Location, make.Self._dialer, make.Self._heartbeat, make.Self._metrics, make.Self._timeProvider, make.Self._logger),
+            (Location: location, Self: this));
+        if (_isStopped)
+        {
+            // It came after the others were ended.
+            link.Stop();
+        }
+
+        return link;
+    }
 
     private TunnelStream Count(TunnelStream stream)
     {

@@ -1,3 +1,4 @@
+using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
 namespace Tunnel2.ProxyEntry.Cluster.Links;
@@ -17,18 +18,20 @@ internal static class NodeName
     /// <summary>The ids in a certificate; none: it is no node's.</summary>
     public static IReadOnlyList<string> In(X509Certificate2 certificate)
     {
-        var ids = new List<string>();
-        foreach (var names in certificate.Extensions.OfType<X509SubjectAlternativeNameExtension>())
+        try
         {
-            foreach (var name in names.EnumerateDnsNames())
-            {
-                if (name.EndsWith(Suffix, StringComparison.OrdinalIgnoreCase))
-                {
-                    ids.Add(name[..^Suffix.Length].ToLowerInvariant());
-                }
-            }
+            return
+            [
+                .. certificate.Extensions.OfType<X509SubjectAlternativeNameExtension>()
+                    .SelectMany(static names => names.EnumerateDnsNames())
+                    .Where(static name => name.EndsWith(Suffix, StringComparison.OrdinalIgnoreCase))
+                    .Select(static name => name[..^Suffix.Length].ToLowerInvariant()),
+            ];
         }
-
-        return ids;
+        catch (CryptographicException)
+        {
+            // They are not what names have to be.
+            return [];
+        }
     }
 }

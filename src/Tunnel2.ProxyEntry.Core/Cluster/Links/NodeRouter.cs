@@ -124,6 +124,7 @@ internal sealed class NodeRouter
                 }
 
                 obstacle = NodeObstacle.Unreachable;
+                request.NodeId = choice.NodeId;
                 request.NodesLeft.Add(choice.Epoch);
                 _locator.Forget(name, choice.Epoch);
             }
@@ -230,6 +231,7 @@ internal sealed class NodeRouter
     private static void Note(ForwardedRequest request, in NodeLocation location, NodePlaces places)
     {
         request.NodesTried++;
+        request.NodeId = location.NodeId;
         request.NodeEpoch = location.Epoch;
         request.HasOtherNodes = request.NodesTried < MaxNodes && HasOther(request, places, except: location.Epoch);
     }

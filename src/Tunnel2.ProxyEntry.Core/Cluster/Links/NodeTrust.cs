@@ -33,7 +33,6 @@ internal static class NodeTrust
             return "it has shown no certificate";
         }
 
-        var ids = NodeName.In(certificate);
         using var chain = new X509Chain();
         chain.ChainPolicy.TrustMode = X509ChainTrustMode.CustomRootTrust;
         chain.ChainPolicy.CustomTrustStore.AddRange(authorities);
@@ -52,6 +51,8 @@ internal static class NodeTrust
             return Describe(chain, certificate, now);
         }
 
+        // Not before: a stranger may have written anything into its certificate.
+        var ids = NodeName.In(certificate);
         if (ids.Count == 0)
         {
             return "its certificate is that of no node";

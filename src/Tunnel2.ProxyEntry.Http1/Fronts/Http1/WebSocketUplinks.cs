@@ -49,7 +49,7 @@ internal sealed class WebSocketUplinks
     /// <param name="transport">The connection's parts.</param>
     public async ValueTask ServeAsync(Http1Exchange exchange, Http1Connection connection, VisitorTransport transport)
     {
-        exchange.Extras = null;
+        exchange.ForgetLast();
         var request = exchange.ReadUplinkRequest();
         var isTrusted = request.WasForwarded && _settings.TrustedProxies.Contains(transport.Remote?.Address);
         var address = isTrusted && request.ForwardedFor is { } visitor ? visitor : transport.Remote?.Address;

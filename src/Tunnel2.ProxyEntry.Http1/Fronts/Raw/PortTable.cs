@@ -1,3 +1,4 @@
+using System.Collections.Frozen;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
@@ -17,8 +18,8 @@ namespace Tunnel2.ProxyEntry.Fronts.Raw;
 /// </summary>
 internal sealed partial class PortTable : IDisposable
 {
-    /// <summary>How many ports that other programs use are tried at most when any port will do.</summary>
-    private const int MostAttempts = 16;
+    /// <summary>How many ports that other programs or other nodes use are tried at most when any port will do.</summary>
+    public const int MostAttempts = 16;
 
     private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
 
@@ -96,9 +97,15 @@ internal sealed partial class PortTable : IDisposable
         }
     }
 
-    /// <summary>Gives a port; see <see cref="ITunnelPorts.Take"/>.</summary>
-    public TunnelPort Take(string name, AgentIdentity owner, int wanted, bool takesAnother)
+    /// <summary>Gives a port; see <see cref="ITunnelPorts.TakeAsync"/>.</summary>
+    /// <param name="name">The session's name.</param>
+    /// <param name="owner">Its owner.</param>
+    /// <param name="wanted">The port that the agent wants; 0: any.</param>
+    /// <param name="takesAnother">Whether another port will do.</param>
+    /// <param name="others">Ports that other nodes have just got, which are not given; null: none.</param>
+    public TunnelPort Take(string name, AgentIdentity owner, int wanted, bool takesAnother, IReadOnlySet<int>? others = null)
     {
+        others ??= FrozenSet<int>.Empty;
         lock (_gate)
         {
             if (_isStopped)
@@ -106,7 +113,7 @@ internal sealed partial class PortTable : IDisposable
                 return Refuse("The server is stopping.", _soon);
             }
 
-            if (wanted != 0)
+            if (wanted != 0 && !others.Contains(wanted))
             {
                 var result = TakeUnsynchronized(wanted, name, owner, out _);
                 if (result.Lease is not null || !takesAnother)
@@ -115,9 +122,13 @@ internal sealed partial class PortTable : IDisposable
                 }
             }
 
-            return TakeAnyUnsynchronized(name, owner);
+            return TakeAnyUnsynchronized(name, owner, others);
         }
     }
+
+    /// <summary>The answer for a port that another name has at another node.</summary>
+    public static TunnelPort RefuseOfAnotherNode(int port) =>
+        Refuse($"The port {port} belongs to another agent, at another node.", _later);
 
     /// <summary>Closes all listeners; connections stay.</summary>
     public void StopAccepting()
@@ -198,18 +209,23 @@ internal sealed partial class PortTable : IDisposable
 
         if (!_ports.ContainsKey(port) && IsOfAnotherUnsynchronized(port, name))
         {
-            return Refuse($"The port {port} belongs to another agent, at another node.", _later);
+            return RefuseOfAnotherNode(port);
         }
 
         return OpenUnsynchronized(port, name, owner, out isInUse);
     }
 
-    private TunnelPort TakeAnyUnsynchronized(string name, AgentIdentity owner)
+    private TunnelPort TakeAnyUnsynchronized(string name, AgentIdentity owner, IReadOnlySet<int> others)
     {
         var range = _range!.Value;
         PublicPort? oldest = null;
         foreach (var port in _ports.Values)
         {
+            if (others.Contains(port.Port))
+            {
+                continue;
+            }
+
             if (port.Owner == owner && port.Name == name)
             {
                 return OpenUnsynchronized(port.Port, name, owner, out _);
@@ -221,7 +237,7 @@ internal sealed partial class PortTable : IDisposable
             }
         }
 
-        if (PortOfUnsynchronized(name) is { } known)
+        if (PortOfUnsynchronized(name) is { } known && !others.Contains(known))
         {
             return OpenUnsynchronized(known, name, owner, out _);
         }
@@ -231,7 +247,7 @@ internal sealed partial class PortTable : IDisposable
         for (var i = 0; i < range.Count; i++)
         {
             var port = range.First + ((first + i) % range.Count);
-            if (_ports.ContainsKey(port) || IsOfAnotherUnsynchronized(port, name))
+            if (_ports.ContainsKey(port) || others.Contains(port) || IsOfAnotherUnsynchronized(port, name))
             {
                 continue;
             }

@@ -27,6 +27,7 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
     private readonly ConnectionTracker _visitors;
     private readonly BalancerHeaders _balancers;
     private readonly TimeProvider _timeProvider;
+    private readonly IForeignTunnels? _foreign;
     private readonly PortTable _tcp;
     private readonly PortTable _udp;
     private RawListener? _tls;
@@ -46,6 +47,7 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
         ILogger<TunnelPorts> logger,
         IForeignTunnels? foreign = null)
     {
+        _foreign = foreign;
         _settings = settings;
         _sni = sni;
         _engine = engine;
@@ -111,8 +113,44 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
     };
 
     /// <inheritdoc/>
-    public TunnelPort Take(SessionKind kind, string name, AgentIdentity owner, int wanted, bool takesAnother) =>
-        (kind == SessionKind.Udp ? _udp : _tcp).Take(name, owner, wanted, takesAnother);
+    public async ValueTask<TunnelPort> TakeAsync(
+        SessionKind kind, string name, AgentIdentity owner, int wanted, bool takesAnother, CancellationToken cancellationToken)
+    {
+        var table = kind == SessionKind.Udp ? _udp : _tcp;
+        var others = new HashSet<int>();
+        while (true)
+        {
+            var port = table.Take(name, owner, wanted, takesAnother, others);
+            if (_foreign is null || port.Lease is not { } lease)
+            {
+                return port;
+            }
+
+            var mayHave = false;
+            try
+            {
+                mayHave = await _foreign.MayHaveAsync(kind, lease.Port, name, cancellationToken).ConfigureAwait(false);
+            }
+            finally
+            {
+                if (!mayHave)
+                {
+                    lease.Dispose();
+                }
+            }
+
+            if (mayHave)
+            {
+                return port;
+            }
+
+            others.Add(lease.Port);
+            if (others.Count == PortTable.MostAttempts || !takesAnother)
+            {
+                return PortTable.RefuseOfAnotherNode(lease.Port);
+            }
+        }
+    }
 
     /// <summary>Listens for visitors of TLS by name, if the settings have an address for them.</summary>
     /// <returns>Where; null if they have none.</returns>

@@ -76,6 +76,13 @@ public sealed class NodeTrustTests : IDisposable
         var request = new CertificateRequest("CN=e1", key, HashAlgorithmName.SHA256);
         using var certificate = request.Create(authority, _now.AddHours(-1), _now.AddDays(1), [1, 2, 3]);
         Assert.Equal("its certificate is that of no node", Judge(certificate, _now, true, "e1", out _));
+
+        // Names that cannot be read are none.
+        request.CertificateExtensions.Add(new X509Extension("2.5.29.17", [0x30, 0x03, 0x82, 0x7f, 0x61], critical: false));
+        using var unreadable = request.Create(authority, _now.AddHours(-1), _now.AddDays(1), [1, 2, 4]);
+        Assert.NotNull(Judge(unreadable, _now, true, "e1", out _));
+        using var stranger = request.CreateSelfSigned(_now.AddHours(-1), _now.AddDays(1));
+        Assert.Equal("its certificate is of no authority of this cluster", Judge(stranger, _now, true, "e1", out _));
     }
 
     [Fact]
