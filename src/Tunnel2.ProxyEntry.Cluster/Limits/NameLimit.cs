@@ -88,15 +88,16 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
 
         // A few requests in a moment are no rate.
         var latest = asked / Math.Max(time, Averaged / PerSecond) / PerSecond;
+        var over = Math.Clamp(Averaged / PerSecond, ShareTimes.Fast.TotalSeconds / 2, ShareTimes.Slow.TotalSeconds);
+        var kept = Math.Exp(-time / over);
         if (!IsOnBoard)
         {
-            // It begins: nothing to average, and the time was mostly one without requests.
-            Demand = refused > 0 ? Math.Max(latest, Math.Min(1, asked / Averaged)) : latest;
+            // It begins: the time was mostly one without requests. A count right after forgets nothing.
+            Demand = Math.Max(kept * Demand, refused > 0 ? Math.Max(latest, Math.Min(1, asked / Averaged)) : latest);
             return;
         }
 
-        var over = Math.Clamp(Averaged / PerSecond, ShareTimes.Fast.TotalSeconds / 2, ShareTimes.Slow.TotalSeconds);
-        Demand += (1 - Math.Exp(-time / over)) * ((asked / time / PerSecond) - Demand);
+        Demand += (1 - kept) * ((asked / time / PerSecond) - Demand);
         if (_isPressed && !_wasPressed)
         {
             Demand = Math.Max(Demand, latest);
@@ -125,6 +126,11 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
         _decided = next;
         Share = Math.Min(Math.Max(Share, view.Own), next);
         IsOnBoard = isReported;
+        if (!isReported)
+        {
+            Demand = 0;
+        }
+
         return isReported ? next : null;
     }
 

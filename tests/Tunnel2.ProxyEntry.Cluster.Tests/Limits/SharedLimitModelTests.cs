@@ -23,10 +23,10 @@ public sealed class SharedLimitModelTests
     [MemberData(nameof(Seeds))]
     public void Reports_that_are_lost_delay_what_moves_and_never_add_to_it(int seed)
     {
-        // One call in ten is lost, or its answer.
+        // One call in ten is lost, or its answer. Where several are lost just when visitors move, more is missing than a tenth.
         var (world, rate, nodes) = Play(seed, lost: 0.05);
         var (least, most) = Assess(world, rate, nodes);
-        Assert.InRange(least, (9.0 * rate) - (2 * nodes), 11.0 * rate);
+        Assert.InRange(least, (8.0 * rate) - (2 * nodes), 11.0 * rate);
         Assert.InRange(most, 9.0 * rate, (11.0 * rate) + nodes);
     }
 
