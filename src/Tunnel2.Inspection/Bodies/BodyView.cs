@@ -53,10 +53,17 @@ internal sealed record BodyView
     public bool IsUtf8 { get; private init; } = true;
 
     /// <summary>Whether it is text, of any kind.</summary>
-    public bool IsText => Kind is BodyKind.Json or BodyKind.Form or BodyKind.Text or BodyKind.Multipart;
+    public bool IsText => IsTextual(Kind);
 
     /// <summary>The content as text; what is not UTF-8 is read byte for byte.</summary>
-    public string Text => IsUtf8 ? Encoding.UTF8.GetString(Content) : Encoding.Latin1.GetString(Content);
+    public string Text => TextOf(Content, IsUtf8);
+
+    /// <summary>Whether a kind is text.</summary>
+    public static bool IsTextual(BodyKind kind) => kind is BodyKind.Json or BodyKind.Form or BodyKind.Text or BodyKind.Multipart;
+
+    /// <summary>Content as text.</summary>
+    public static string TextOf(byte[] content, bool isUtf8) =>
+        isUtf8 ? Encoding.UTF8.GetString(content) : Encoding.Latin1.GetString(content);
 
     /// <summary>The body of an exchange's request.</summary>
     /// <param name="capture">The exchange.</param>

@@ -14,12 +14,22 @@ internal static class ExchangeComparison
     /// <summary>For lines that are compared, and then escaped as all other text.</summary>
     private static readonly JsonWriterOptions _readable = new() { Indented = true, Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
-    /// <summary>Writes the comparison as an object.</summary>
+    /// <summary>Writes the comparison of exchanges that are kept here.</summary>
     /// <param name="json">Where to.</param>
     /// <param name="first">The first exchange.</param>
     /// <param name="second">The other one.</param>
     /// <param name="rules">What is secret; null: secrets are wanted.</param>
     public static void Write(Utf8JsonWriter json, ExchangeCapture first, ExchangeCapture second, MaskingRules? rules)
+    {
+        var key = ComparedExchange.NewKey();
+        Write(json, ComparedExchange.Of(first, rules, key), ComparedExchange.Of(second, rules, key));
+    }
+
+    /// <summary>Writes the comparison as an object.</summary>
+    /// <param name="json">Where to.</param>
+    /// <param name="first">The first exchange.</param>
+    /// <param name="second">The other one, with digests of the same key.</param>
+    public static void Write(Utf8JsonWriter json, ComparedExchange first, ComparedExchange second)
     {
         json.WriteStartObject();
         ExchangeId.Write(json, "first", first.Node, first.Id);
@@ -30,44 +40,33 @@ internal static class ExchangeComparison
         json.WriteBoolean("same", first.Status == second.Status);
         json.WriteEndObject();
         json.WriteStartObject("request");
-        WriteLine(json, first.Request, second.Request, rules);
-        WriteFields(json, "fields", first.Request.Fields, second.Request.Fields, rules);
-        WriteBodies(
-            json, first.RequestBody, BodyView.OfRequest(first, rules), second.RequestBody, BodyView.OfRequest(second, rules));
-        WriteFields(json, "trailers", first.RequestTrailers, second.RequestTrailers, rules);
-        json.WriteEndObject();
-        json.WriteStartObject("response");
-        WriteFields(json, "fields", first.Response.Fields, second.Response.Fields, rules);
-        WriteBodies(
-            json, first.ResponseBody, BodyView.OfResponse(first, rules), second.ResponseBody, BodyView.OfResponse(second, rules));
-        WriteFields(json, "trailers", first.ResponseTrailers, second.ResponseTrailers, rules);
-        json.WriteEndObject();
-        json.WriteEndObject();
-    }
-
-    private static void WriteLine(Utf8JsonWriter json, RequestHead first, RequestHead second, MaskingRules? rules)
-    {
-        if (first.Method.AsSpan().SequenceEqual(second.Method) && first.Target.AsSpan().SequenceEqual(second.Target))
+        if (!first.Line.IsSame(second.Line))
         {
-            return;
+            json.WriteStartObject("line");
+            json.WriteString("first", first.Line.Shown);
+            json.WriteString("second", second.Line.Shown);
+            json.WriteEndObject();
         }
 
-        json.WriteStartObject("line");
-        json.WriteString("first", LineOf(first, rules));
-        json.WriteString("second", LineOf(second, rules));
+        WriteMessage(json, first.Request, second.Request);
+        json.WriteEndObject();
+        json.WriteStartObject("response");
+        WriteMessage(json, first.Response, second.Response);
+        json.WriteEndObject();
         json.WriteEndObject();
     }
 
-    private static string LineOf(RequestHead head, MaskingRules? rules)
+    private static void WriteMessage(Utf8JsonWriter json, ComparedMessage first, ComparedMessage second)
     {
-        var target = HeadText.Of(head.Target);
-        return $"{HeadText.Of(head.Method)} {(rules is null ? target : rules.OfUrl(target))}";
+        WriteFields(json, "fields", first.Fields, second.Fields);
+        WriteBodies(json, first.Body, second.Body);
+        WriteFields(json, "trailers", first.Trailers, second.Trailers);
     }
 
-    private static void WriteBodies(Utf8JsonWriter json, ByteChain firstBody, BodyView a, ByteChain secondBody, BodyView b)
+    private static void WriteBodies(Utf8JsonWriter json, ComparedBody a, ComparedBody b)
     {
         json.WriteStartObject("body");
-        var isSame = a.Length == b.Length && firstBody.ToArray().AsSpan().SequenceEqual(secondBody.ToArray());
+        var isSame = a.IsSame(b);
         json.WriteBoolean("same", isSame);
         json.WriteNumber("firstLength", a.Length);
         json.WriteNumber("secondLength", b.Length);
@@ -81,9 +80,9 @@ internal static class ExchangeComparison
         json.WriteEndObject();
     }
 
-    private static void WriteLines(Utf8JsonWriter json, BodyView a, BodyView b)
+    private static void WriteLines(Utf8JsonWriter json, ComparedBody a, ComparedBody b)
     {
-        if (!(a.IsText || a.Kind == BodyKind.Empty) || !(b.IsText || b.Kind == BodyKind.Empty))
+        if (!a.HasLines || !b.HasLines)
         {
             return;
         }
@@ -104,7 +103,7 @@ internal static class ExchangeComparison
     }
 
     /// <summary>JSON in one line is compared as a person would write it.</summary>
-    private static string Lines(BodyView body)
+    private static string Lines(ComparedBody body)
     {
         if (body.Kind == BodyKind.Json)
         {
@@ -125,46 +124,41 @@ internal static class ExchangeComparison
             }
         }
 
-        return body.Text.ReplaceLineEndings("\n");
+        return BodyView.TextOf(body.Content, body.IsUtf8).ReplaceLineEndings("\n");
     }
 
-    private static void WriteFields(
-        Utf8JsonWriter json, string member, IReadOnlyList<HeadField> first, IReadOnlyList<HeadField> second, MaskingRules? rules)
+    private static void WriteFields(Utf8JsonWriter json, string member, ComparedField[] first, ComparedField[] second)
     {
         json.WriteStartArray(member);
-        var names = first.Concat(second).Select(static field => HeadText.Of(field.Name)).Distinct(StringComparer.OrdinalIgnoreCase);
-        foreach (var name in names)
+        foreach (var name in first.Concat(second).Select(static field => field.Name).Distinct(StringComparer.OrdinalIgnoreCase))
         {
             var (a, b) = (ValuesOf(first, name), ValuesOf(second, name));
-            if (a.SequenceEqual(b))
+            if (a.Length == b.Length && a.Zip(b).All(static pair => pair.First.IsSame(pair.Second)))
             {
                 continue;
             }
 
             json.WriteStartObject();
             json.WriteString("name", name);
-            WriteValues(json, "first", name, a, rules);
-            WriteValues(json, "second", name, b, rules);
+            WriteValues(json, "first", a);
+            WriteValues(json, "second", b);
             json.WriteEndObject();
         }
 
         json.WriteEndArray();
     }
 
-    private static void WriteValues(Utf8JsonWriter json, string member, string name, string[] values, MaskingRules? rules)
+    private static void WriteValues(Utf8JsonWriter json, string member, ComparedText[] values)
     {
         json.WriteStartArray(member);
         foreach (var value in values)
         {
-            json.WriteStringValue(rules is null ? value : rules.OfField(name, value));
+            json.WriteStringValue(value.Shown);
         }
 
         json.WriteEndArray();
     }
 
-    private static string[] ValuesOf(IReadOnlyList<HeadField> fields, string name) =>
-    [
-        .. fields.Where(field => HeadText.Of(field.Name).Equals(name, StringComparison.OrdinalIgnoreCase))
-            .Select(static field => HeadText.Of(field.Value)),
-    ];
+    private static ComparedText[] ValuesOf(ComparedField[] fields, string name) =>
+        [.. fields.Where(field => field.Name.Equals(name, StringComparison.OrdinalIgnoreCase)).Select(static field => field.Value)];
 }

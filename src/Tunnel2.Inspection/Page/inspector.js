@@ -140,7 +140,7 @@ function showAbsent() {
   state.older = [];
   state.id = null;
   showDetail();
-  for (const id of ['empty', 'more']) get(id).hidden = true;
+  for (const id of ['empty', 'more', 'away']) get(id).hidden = true;
   get('held').textContent = '';
   say('not inspected', 'bad');
   const name = state.session;
@@ -199,8 +199,11 @@ async function follow(mine) {
 }
 
 function show(list) {
-  const away = (list.nodes ?? []).filter((one) => one.state !== 'up').map((one) => `${one.node} (${one.state})`);
-  const lost = (list.skipped > 0 ? `; ${list.skipped} did not fit` : '') + (away.length > 0 ? `; without node ${away.join(', ')}` : '');
+  const away = (list.nodes ?? []).filter((one) => one.state !== 'up')
+    .map((one) => `Without node ${one.node} (${one.state})${one.problem ? `: ${one.problem}` : ''}.`);
+  if (get('away').textContent !== away.join(' ')) get('away').textContent = away.join(' ');
+  get('away').hidden = away.length === 0;
+  const lost = list.skipped > 0 ? `; ${list.skipped} did not fit` : '';
   get('held').textContent = `${list.exchanges.length}${list.more ? ' newest' : ''} requests, ${size(list.bytes)} of ${size(list.limitBytes)} held${lost}`;
   get('empty').hidden = list.exchanges.length > 0;
   get('more').hidden = !list.more;

@@ -139,6 +139,8 @@ internal sealed class InspectorApi : IDisposable
                     : NotAllowed("POST");
             case var _ when request.Method != "GET":
                 return NotAllowed("GET");
+            case [] when request[RequestRules.Comparable] is { Length: > 0 } key:
+                return InspectorResponse.Of(ComparedExchange.Of(capture, rules, Convert.FromHexString(key)).Write);
             case []:
                 return InspectorResponse.Of(json => ExchangeJson.WriteDetail(json, capture, rules));
             case ["request", "body"]:

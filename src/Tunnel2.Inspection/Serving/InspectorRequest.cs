@@ -21,6 +21,9 @@ internal sealed record InspectorRequest
     /// <summary>Who sent it, for the audit.</summary>
     public string? From { get; init; }
 
+    /// <summary>Whether a node of the cluster asks, for what it shows to somebody that it has checked.</summary>
+    public bool IsOfNode { get; init; }
+
     /// <summary>Whether secrets are asked for.</summary>
     public bool Reveals => this["reveal"] == "1";
 

@@ -1,4 +1,5 @@
 using System.Globalization;
+using Tunnel2.Inspection.Comparing;
 using Tunnel2.Inspection.Exporting;
 
 namespace Tunnel2.Inspection.Serving;
@@ -14,6 +15,12 @@ internal static class RequestRules
 
     /// <summary>How many seconds a list waits at most for a change.</summary>
     public const int LongestWait = 25;
+
+    /// <summary>
+    /// The parameter with which a node asks for what a comparison needs of an exchange. It has the key of the digests, in hexadecimal. Who
+    /// chooses the key could find out what is masked by trying, and so only nodes may.
+    /// </summary>
+    public const string Comparable = "comparable";
 
     private const int MostShown = 40;
 
@@ -40,6 +47,7 @@ internal static class RequestRules
             ("GET", [_, "exchanges"]) => _list,
             ("GET", [_, "exchanges.har"]) => _file,
             ("DELETE", [_, "exchanges"]) => ["node"],
+            ("GET", [_, "exchanges", _]) when request.IsOfNode => ["reveal", "node", Comparable],
             ("GET" or "POST", [_, "exchanges", _, ..]) => ["reveal", "node"],
             _ => null,
         };
@@ -92,6 +100,7 @@ internal static class RequestRules
         "wait" when NumberOf(value) is not <= LongestWait => FormattableString.Invariant($"a number from 0 to {LongestWait}"),
         "before" or "since" or "id" when !IsIds(value) => "a number",
         "lines" when value != "1" => "1",
+        Comparable when value.Length != 2 * ComparedExchange.KeyLength || !value.All(char.IsAsciiHexDigit) => "a key in hexadecimal",
         "node" => "for the API of a cluster",
         "reveal" when value is not ("0" or "1") => "1 or 0",
         "inspected" when value != "true" => "true",

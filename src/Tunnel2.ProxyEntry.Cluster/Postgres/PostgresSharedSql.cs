@@ -8,7 +8,10 @@ internal static class PostgresSharedSql
 
     /// <summary>$1 kind, $2 how many at most. The row of the kind comes first.</summary>
     public const string Read =
-        "select key, version, value, touched_at from tunnel2_shared where kind = $1 order by key collate \"C\" limit $2 + 1";
+        """
+        select key, version, value, touched_at, clock_timestamp() - touched_at
+        from tunnel2_shared where kind = $1 order by key collate "C" limit $2 + 1
+        """;
 
     /// <summary>$1 kind, $2 generation: waits for other changes of the kind. No row: the database was emptied.</summary>
     public const string Lock = "select true from tunnel2_shared where kind = $1 and key = '' and value = $2 for update";

@@ -17,7 +17,8 @@ internal sealed partial class PostgresStore : ISharedStore
                     connection, PostgresSharedSql.Read,
                     static reader => new SharedDocument(
                         reader.GetString(0), reader.GetFieldValue<byte[]>(2), reader.GetInt64(1),
-                        reader.IsDBNull(3) ? null : new DateTimeOffset(reader.GetDateTime(3), TimeSpan.Zero)),
+                        reader.IsDBNull(3) ? null : new DateTimeOffset(reader.GetDateTime(3), TimeSpan.Zero),
+                        reader.IsDBNull(4) ? default : reader.GetFieldValue<TimeSpan>(4)),
                     token, new() { Value = kind }, new() { Value = (long)most }).ConfigureAwait(false);
                 return rows.Find(static row => row.Key.Length == 0) is { Value.Length: 16 } marker
                     ? new SharedSet(new Guid(marker.Value), [.. rows.Where(static row => row.Key.Length > 0)])

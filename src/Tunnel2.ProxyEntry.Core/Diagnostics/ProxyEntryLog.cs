@@ -223,6 +223,14 @@ internal static partial class ProxyEntryLog
         2243, LogLevel.Information, "An administrator at {RemoteAddress} is shown secrets of session {PublicName}: {Shown}")]
     public static partial void SecretsShown(ILogger logger, string? remoteAddress, string publicName, string shown);
 
+    [LoggerMessage(
+        2244, LogLevel.Information,
+        "The inspection of session {PublicName}, which began at another node, goes on here for {Seconds} s: the session has come")]
+    public static partial void InspectionFollows(ILogger logger, string publicName, long seconds);
+
+    [LoggerMessage(2245, LogLevel.Warning, "The inspection of session {PublicName} is not shared with the other nodes now: {Reason}")]
+    public static partial void InspectionNotShared(ILogger logger, string publicName, string reason);
+
     [LoggerMessage(2250, LogLevel.Information, "Made a certificate for the uplink in {Path}")]
     public static partial void CertificateMade(ILogger logger, string path);
 

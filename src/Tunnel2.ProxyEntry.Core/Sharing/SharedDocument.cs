@@ -5,7 +5,9 @@ namespace Tunnel2.ProxyEntry.Sharing;
 /// <param name="Value">Its bytes. They come from the database: nothing is sure about them.</param>
 /// <param name="Version">Another number after each change; 0 for one that the database does not have yet.</param>
 /// <param name="Touched">When it was last used, roughly; null: not known.</param>
-internal sealed record SharedDocument(string Key, byte[] Value, long Version = 0, DateTimeOffset? Touched = null)
+/// <param name="Age">How long ago that was when it was read, by the database's clock.</param>
+internal sealed record SharedDocument(
+    string Key, byte[] Value, long Version = 0, DateTimeOffset? Touched = null, TimeSpan Age = default)
 {
     /// <summary>The longest value, in bytes.</summary>
     public const int LongestValue = 64 * 1024;

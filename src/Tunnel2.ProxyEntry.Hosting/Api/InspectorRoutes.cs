@@ -32,7 +32,8 @@ internal static class InspectorRoutes
         Of("getInspection", HttpMethods.Get, Session + "/inspection", "Until when a session is inspected.", "'name', and 'until' or null."),
         Of(
             "beginInspection", HttpMethods.Put, Session + "/inspection", "Inspects a session for a time; again: for another time.",
-            "'name' and 'until'.", new ApiParameter("minutes", "integer", "How long, 1 to 1440; missing: 10.")),
+            "'name' and 'until', and in a cluster 'follows': whether all nodes know it.",
+            new ApiParameter("minutes", "integer", "How long, 1 to 1440; missing: 10.")),
         Of(
             "endInspection", HttpMethods.Delete, Session + "/inspection", "Ends the inspection, and drops what was kept.", "Nothing.")
             with { Status = StatusCodes.Status204NoContent },

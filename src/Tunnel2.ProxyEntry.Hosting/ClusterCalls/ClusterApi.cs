@@ -11,7 +11,8 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 /// node and passed on as it comes; lists are those of all nodes that answer in time, as one. What has come from another node is never
 /// passed on. Thread-safe.
 /// </summary>
-internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges, TimeProvider time) : IClusterApi
+internal sealed class ClusterApi(
+    ClusterNodes nodes, ClusterExchanges exchanges, ClusterInspections inspections, TimeProvider time) : IClusterApi
 {
     /// <summary>Until the answer of one node begins.</summary>
     public static readonly TimeSpan HeadLimit = TimeSpan.FromSeconds(10);
@@ -31,7 +32,7 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         var call = new ClusterCall(http, operation, path, nodes.Self, here);
         try
         {
-            if (AdminOrigin.IsOfAnotherPage(http.Request))
+            if (AdminOrigin.IsOfAnotherPage(http.Request) || call.Parameter(RequestRules.Comparable) is not null)
             {
                 await here(http).ConfigureAwait(false);
             }
@@ -59,7 +60,7 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         OperationSpread.SessionList => SessionsAsync(call),
         OperationSpread.Session => SessionAsync(call),
         OperationSpread.RequestList => RequestsAsync(call),
-        OperationSpread.Inspection => InspectionAsync(call),
+        OperationSpread.Inspection => inspections.SwitchAsync(call),
         OperationSpread.ExchangeList => exchanges.ListAsync(call),
         OperationSpread.EachNode => EachAsync(call),
         OperationSpread.ExchangeFile when call.Parameter("id") is { } id => ExchangeAsync(call, id),
@@ -79,7 +80,7 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
 
         await call.WriteAsync(
             StatusCodes.Status200OK, InspectorResponse.Json,
-            call.IsOfInspector ? ClusterLists.Inspected(replies)
+            call.IsOfInspector ? inspections.List(replies)
                 : ClusterLists.Sessions(replies, call.Number("limit") ?? SessionsApi.UsuallyListed)).ConfigureAwait(false);
     }
 
@@ -119,15 +120,6 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         }
     }
 
-    private async Task InspectionAsync(ClusterCall call)
-    {
-        var replies = await AskAllAsync(call, call.Target()).ConfigureAwait(false);
-        await (!replies.Any(static reply => reply.IsDone) ? call.FailAsync(replies)
-            : call.Method == HttpMethods.Delete ? call.WriteAsync(StatusCodes.Status204NoContent, "", default)
-            : call.WriteAsync(StatusCodes.Status200OK, InspectorResponse.Json, ClusterLists.Inspection(call.Session!, replies)))
-            .ConfigureAwait(false);
-    }
-
     private async Task EachAsync(ClusterCall call)
     {
         var replies = await AskAllAsync(call, call.Target()).ConfigureAwait(false);
@@ -141,8 +133,7 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         var (node, _) = ExchangeId.Split(id);
         if (call.Rest is [_, _, "compare", var other] && ExchangeId.Split(other).Node is { } second && second != (node ?? nodes.Self))
         {
-            await call.FailAsync(
-                StatusCodes.Status409Conflict, "other-node", "Exchanges of two nodes cannot be compared.").ConfigureAwait(false);
+            await exchanges.CompareAsync(call, node ?? nodes.Self, id, second, other).ConfigureAwait(false);
             return;
         }
 
@@ -168,10 +159,10 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
     private async Task FileAsync(ClusterCall call)
     {
         var (inspecting, replies) = await InspectingAsync(call).ConfigureAwait(false);
-        var lost = replies.Where(static reply => reply.IsLost).Select(static reply => reply.Node).ToList();
-        await (inspecting.Count == 0 ? FailOfNoneAsync(call, replies)
-            : inspecting is [var only] && lost.Count == 0 ? PassAsync(call, only, call.Target())
-            : exchanges.WriteFileAsync(call, inspecting, lost)).ConfigureAwait(false);
+        var missing = exchanges.MissingOf(call, replies);
+        await (inspecting.Count == 0 && !exchanges.IsInspected(call) ? FailOfNoneAsync(call, replies)
+            : inspecting is [var only] && missing.Count == 0 ? PassAsync(call, only, call.Target())
+            : exchanges.WriteFileAsync(call, inspecting, [.. missing.Keys])).ConfigureAwait(false);
     }
 
     private static Task FailOfNoneAsync(ClusterCall call, IReadOnlyList<NodeReply> replies) =>
@@ -187,12 +178,8 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         return ([.. replies.Where(static reply => ClusterLists.UntilOf(reply) is not null).Select(static reply => reply.Node)], replies);
     }
 
-    private async Task<IReadOnlyList<NodeReply>> AskAllAsync(ClusterCall call, string target, string? method = null)
-    {
-        var all = await nodes.ListAsync(call.Session, call.Left).ConfigureAwait(false);
-        return await Task.WhenAll(all.Select(node => nodes.AskAsync(
-            call.Http, node, method ?? call.Method, target, call.Here, TimeSpan.Zero, call.Left))).ConfigureAwait(false);
-    }
+    private Task<IReadOnlyList<NodeReply>> AskAllAsync(ClusterCall call, string target, string? method = null) =>
+        nodes.AskAllAsync(call, target, method);
 
     /// <summary>Lets one node answer.</summary>
     private async Task PassAsync(ClusterCall call, string node, string target)
@@ -208,7 +195,8 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         if (nodes.Find(node) is not { } location)
         {
             await call.FailAsync(
-                StatusCodes.Status404NotFound, "no-node", "There is no node of this name that lives.").ConfigureAwait(false);
+                StatusCodes.Status404NotFound, "no-node", $"No node {node} lives: what one has kept is gone with it.")
+                .ConfigureAwait(false);
             return;
         }
 
@@ -219,7 +207,12 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
             return;
         }
 
-        var request = new NodeCallRequest(call.Method, target) { ContentType = call.Http.Request.ContentType ?? "", Body = body };
+        var request = new NodeCallRequest(call.Method, target)
+        {
+            ContentType = call.Http.Request.ContentType ?? "",
+            Body = body,
+            Waits = call.Number("wait") > 0,
+        };
         var limit = call.Operation.OwnBody > 0 ? ReplayLimit : HeadLimit + TimeSpan.FromSeconds(call.Number("wait") ?? 0);
         using var late = new CancellationTokenSource(limit, time);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, call.Left);
@@ -244,12 +237,14 @@ internal sealed class ClusterApi(ClusterNodes nodes, ClusterExchanges exchanges,
         }
         catch (OperationCanceledException) when (!call.Left.IsCancellationRequested)
         {
+            nodes.Failed(location, "timeout");
             await call.FailAsync(
                 StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {node} does not answer in time.").ConfigureAwait(false);
         }
         catch (IOException)
         {
             // The rest will not come: a cut tells it from the end.
+            nodes.Failed(location, "cut");
             call.Http.Abort();
         }
     }

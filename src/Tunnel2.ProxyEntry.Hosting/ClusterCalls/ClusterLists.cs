@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Collections.ObjectModel;
 using System.Text.Json;
 
 namespace Tunnel2.ProxyEntry.ClusterCalls;
@@ -41,41 +42,6 @@ internal static class ClusterLists
         });
     }
 
-    /// <summary>The sessions that are inspected at some node, each name once.</summary>
-    public static ReadOnlyMemory<byte> Inspected(IReadOnlyList<NodeReply> replies)
-    {
-        var documents = Documents(replies);
-        var names = documents.SelectMany(static one => Items(one.Document, "sessions").Select(session => (one.Node, Session: session)))
-            .GroupBy(static one => Text(one.Session, "name"), StringComparer.Ordinal);
-        return Write(json =>
-        {
-            // The build of the page is that of the node that was asked, which is the first one.
-            json.WriteString("build"u8, documents.Count > 0 ? Text(documents[0].Document, "build") : "");
-            json.WriteStartArray("sessions"u8);
-            foreach (var name in names)
-            {
-                json.WriteStartObject();
-                foreach (var member in name.First().Session.EnumerateObject().Where(static member => member.Name != "until"))
-                {
-                    member.WriteTo(json);
-                }
-
-                json.WriteString("until"u8, name.Max(static one => Text(one.Session, "until")));
-                json.WriteStartArray("at"u8);
-                foreach (var (node, _) in name)
-                {
-                    json.WriteStringValue(node);
-                }
-
-                json.WriteEndArray();
-                json.WriteEndObject();
-            }
-
-            json.WriteEndArray();
-            WriteNodes(json, replies);
-        });
-    }
-
     /// <summary>The last requests of a session, the newest first.</summary>
     public static ReadOnlyMemory<byte> Requests(IReadOnlyList<NodeReply> replies, int limit) => Write(json =>
     {
@@ -89,20 +55,6 @@ internal static class ClusterLists
 
         json.WriteEndArray();
         WriteNodes(json, replies);
-    });
-
-    /// <summary>Until when a session is inspected: at the node that does it longest, and at each.</summary>
-    public static ReadOnlyMemory<byte> Inspection(string session, IReadOnlyList<NodeReply> replies) => Write(json =>
-    {
-        json.WriteString("name"u8, session);
-        json.WriteString("until"u8, replies.Max(UntilOf));
-        WriteNodes(json, replies, static (json, reply) =>
-        {
-            if (UntilOf(reply) is { } until)
-            {
-                json.WriteString("until"u8, until);
-            }
-        });
     });
 
     /// <summary>Until when a node inspects a session, by its answer; null: it does not.</summary>
@@ -136,25 +88,45 @@ internal static class ClusterLists
     }
 
     /// <summary>Writes which nodes were asked, and which of them the list lacks.</summary>
+    /// <param name="json">Where to.</param>
+    /// <param name="replies">What the nodes have answered.</param>
+    /// <param name="further">Writes more of a node.</param>
+    /// <param name="gone">Nodes of which something is gone, and in which way.</param>
     public static void WriteNodes(
-        Utf8JsonWriter json, IReadOnlyList<NodeReply> replies, Action<Utf8JsonWriter, NodeReply>? further = null)
+        Utf8JsonWriter json, IReadOnlyList<NodeReply> replies, Action<Utf8JsonWriter, NodeReply>? further = null,
+        IReadOnlyDictionary<string, (string State, string Problem)>? gone = null)
     {
         json.WriteStartArray("nodes"u8);
         foreach (var reply in replies)
         {
-            json.WriteStartObject();
-            json.WriteString("node"u8, reply.Node);
-            json.WriteString("state"u8, reply.State);
-            if (reply.Problem.Length > 0)
-            {
-                json.WriteString("problem"u8, reply.Problem);
-            }
+            var (state, problem) = reply.IsLost || gone is null || !gone.TryGetValue(reply.Node, out var left)
+                ? (reply.State, reply.Problem) : left;
+            WriteNode(json, reply.Node, state, problem, json => further?.Invoke(json, reply));
+        }
 
-            further?.Invoke(json, reply);
-            json.WriteEndObject();
+        foreach (var (node, (state, problem)) in gone ?? ReadOnlyDictionary<string, (string, string)>.Empty)
+        {
+            if (!replies.Any(reply => reply.Node == node))
+            {
+                WriteNode(json, node, state, problem, static _ => { });
+            }
         }
 
         json.WriteEndArray();
+    }
+
+    private static void WriteNode(Utf8JsonWriter json, string node, string state, string problem, Action<Utf8JsonWriter> further)
+    {
+        json.WriteStartObject();
+        json.WriteString("node"u8, node);
+        json.WriteString("state"u8, state);
+        if (problem.Length > 0)
+        {
+            json.WriteString("problem"u8, problem);
+        }
+
+        further(json);
+        json.WriteEndObject();
     }
 
     /// <summary>The documents of those that have answered with one.</summary>

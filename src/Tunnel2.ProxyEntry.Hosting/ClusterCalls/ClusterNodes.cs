@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Collections.Concurrent;
+using System.Globalization;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
@@ -14,8 +15,8 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 /// at once. Thread-safe.
 /// </summary>
 internal sealed class ClusterNodes(
-    ProxyEntrySettings settings, NodeLinks links, ApiAudit audit, TimeProvider time, ContainedFaults faults, IOtherNodes? others = null,
-    ISessionLocator? locator = null)
+    ProxyEntrySettings settings, NodeLinks links, NodeLinkMetrics metrics, ApiAudit audit, TimeProvider time, ContainedFaults faults,
+    IOtherNodes? others = null, ISessionLocator? locator = null)
 {
     /// <summary>Calls to one node at once.</summary>
     public const int MostCalls = 32;
@@ -93,7 +94,8 @@ internal sealed class ClusterNodes(
         {
             var reply = node.LinkAddress.Length == 0
                 ? await AskHereAsync(http, method, target, here, either.Token).ConfigureAwait(false)
-                : await AskThereAsync(http, node, calls, method, target, either.Token).ConfigureAwait(false);
+                : await AskThereAsync(
+                    http, node, new NodeCallRequest(method, target) { Waits = wait > TimeSpan.Zero }, either.Token).ConfigureAwait(false);
             calls.MarkAnswered();
             return reply;
         }
@@ -103,12 +105,14 @@ internal sealed class ClusterNodes(
             if (late.IsCancellationRequested)
             {
                 calls.MarkLate();
+                Failed(node, "timeout");
             }
 
             return NodeReply.Lost(node.NodeId, "it does not answer in time");
         }
         catch (Exception exception) when (exception is IOException or InvalidDataException or ObjectDisposedException)
         {
+            Failed(node, exception is InvalidDataException ? "answer" : "cut");
             return NodeReply.Lost(node.NodeId, exception is InvalidDataException ? exception.Message : "the call was cut");
         }
         catch (Exception exception)
@@ -116,6 +120,14 @@ internal sealed class ClusterNodes(
             faults.Add("call of a node", exception);
             return NodeReply.Lost(node.NodeId, "a fault of this node");
         }
+    }
+
+    /// <summary>One call to all nodes that may have something of its session.</summary>
+    public async Task<IReadOnlyList<NodeReply>> AskAllAsync(ClusterCall call, string target, string? method = null)
+    {
+        var all = await ListAsync(call.Session, call.Left).ConfigureAwait(false);
+        return await Task.WhenAll(all.Select(node => AskAsync(
+            call.Http, node, method ?? call.Method, target, call.Here, TimeSpan.Zero, call.Left))).ConfigureAwait(false);
     }
 
     /// <summary>One call, whose answer is passed on as it comes.</summary>
@@ -128,19 +140,23 @@ internal sealed class ClusterNodes(
     public async Task<(NodeCallAnswer? Answer, IDisposable? Place, NodeFeedProblem? Problem)> CallAsync(
         HttpContext http, NodeLocation node, NodeCallRequest request, CancellationToken stop)
     {
+        metrics.Called(isOut: true);
         var calls = _calls.GetOrAdd(node.NodeId, static (_, time) => new NodeCalls(time), time);
         if (calls.TryEnter() is not { } place)
         {
+            metrics.CallFailed(isOut: true, "busy");
             return (null, null, new NodeFeedProblem("as many calls to it run as may", IsOlder: false));
         }
 
         NodeCallAnswer? answer = null;
+        var begun = time.GetTimestamp();
         try
         {
             (answer, var problem) = await links.CallAsync(
                 node,
                 request with { Address = http.Connection.RemoteIpAddress, Credential = audit.Credential },
                 stop).ConfigureAwait(false);
+            Count(answer, problem, request.Waits ? null : time.GetElapsedTime(begun));
             return (answer, answer is null ? null : place, problem);
         }
         finally
@@ -149,6 +165,36 @@ internal sealed class ClusterNodes(
             {
                 place.Dispose();
             }
+        }
+    }
+
+    /// <summary>A call to a node has ended in a way that only who waited for it knows.</summary>
+    /// <param name="node">The node; this one's own part is no call.</param>
+    /// <param name="reason">One of a few words.</param>
+    public void Failed(NodeLocation node, string reason)
+    {
+        if (node.LinkAddress.Length > 0)
+        {
+            metrics.CallFailed(isOut: true, reason);
+        }
+    }
+
+    private void Count(NodeCallAnswer? answer, NodeFeedProblem? problem, TimeSpan? after)
+    {
+        if (answer is null)
+        {
+            metrics.CallFailed(isOut: true, problem!.Reason);
+            return;
+        }
+
+        if (after is { } took)
+        {
+            metrics.CallAnswered(took);
+        }
+
+        if (answer.Status >= StatusCodes.Status500InternalServerError)
+        {
+            metrics.CallFailed(isOut: true, answer.Status.ToString(CultureInfo.InvariantCulture));
         }
     }
 
@@ -165,9 +211,9 @@ internal sealed class ClusterNodes(
     }
 
     private async Task<NodeReply> AskThereAsync(
-        HttpContext http, NodeLocation node, NodeCalls calls, string method, string target, CancellationToken stop)
+        HttpContext http, NodeLocation node, NodeCallRequest request, CancellationToken stop)
     {
-        var (answer, place, problem) = await CallAsync(http, node, new NodeCallRequest(method, target), stop).ConfigureAwait(false);
+        var (answer, place, problem) = await CallAsync(http, node, request, stop).ConfigureAwait(false);
         if (answer is null)
         {
             return NodeReply.Lost(node.NodeId, problem!.Text, problem.IsOlder);

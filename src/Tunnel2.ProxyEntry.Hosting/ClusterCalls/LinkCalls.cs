@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 /// Serves calls of other nodes: those operations of the API that are about sessions and what is kept of their requests, and no others. The
 /// node that was asked has allowed the call, and has a certificate of the cluster, so it needs no token here. Thread-safe.
 /// </summary>
-internal sealed class LinkCalls(ApiEndpoints api, ContainedFaults faults) : INodeCalls, IDisposable
+internal sealed class LinkCalls(ApiEndpoints api, NodeLinkMetrics metrics, ContainedFaults faults) : INodeCalls, IDisposable
 {
     /// <summary>Calls of one node at once: twice of what a node sends, because one that was cut may still run.</summary>
     public const int MostOfNode = 2 * ClusterNodes.MostCalls;
@@ -31,6 +31,12 @@ internal sealed class LinkCalls(ApiEndpoints api, ContainedFaults faults) : INod
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         var peer = ((NodeExchange)exchange).Peer;
         var mayRun = TryEnter(peer);
+        metrics.Called(isOut: false);
+        if (!mayRun)
+        {
+            metrics.CallFailed(isOut: false, "busy");
+        }
+
         try
         {
             if (await TryServeAsync(exchange, peer, mayRun).ConfigureAwait(false))
@@ -40,10 +46,12 @@ internal sealed class LinkCalls(ApiEndpoints api, ContainedFaults faults) : INod
         }
         catch (Exception exception) when (exception is IOException or OperationCanceledException)
         {
-            // The other node has gone, or this one stops.
+            // The other node has gone or given up, or this one stops.
+            metrics.CallFailed(isOut: false, "cut");
         }
         catch (Exception exception)
         {
+            metrics.CallFailed(isOut: false, "fault");
             faults.Add("call of a node", exception);
         }
         finally

@@ -109,6 +109,7 @@ internal static class CoreServices
         services.AddSingleton<LivePlane>();
         services.AddSingleton<LiveEndpoint>();
         services.AddSingleton<EntryInspections>();
+        services.AddSingleton<SharedInspections>();
         services.AddSingleton<InspectionAudit>();
         services.AddSingleton<InspectionEndpoints>();
         services.AddSingleton<ApiAudit>();

@@ -26,6 +26,7 @@ internal static class NodeLinkServices
         services.AddSingleton<ClusterNodes>();
         services.AddSingleton<ClusterFile>();
         services.AddSingleton<ClusterExchanges>();
+        services.AddSingleton<ClusterInspections>();
         services.AddSingleton<IClusterApi, ClusterApi>();
         services.AddSingleton<INodeCalls, LinkCalls>();
         services.AddSingleton(

@@ -14,7 +14,8 @@ namespace Tunnel2.ProxyEntry.Inspection;
 
 /// <summary>
 /// The sessions that an administrator inspects, each for a time. A session that nobody inspects has a null, and its requests ask for no
-/// more than that. The log says who began each inspection, and how it ended. Thread-safe.
+/// more than that. In a cluster some are expected: they are inspected when they come here. The log says who began each inspection, and how
+/// it ended. Thread-safe.
 /// </summary>
 internal sealed class EntryInspections : IDisposable
 {
@@ -23,6 +24,7 @@ internal sealed class EntryInspections : IDisposable
 
     private readonly Lock _gate = new();
     private readonly Dictionary<string, Inspected> _inspected = new(StringComparer.Ordinal);
+    private readonly Dictionary<string, Remaining> _expected = new(StringComparer.Ordinal);
     private readonly ISessionDirectory _directory;
     private readonly Http1Front _front;
     private readonly PublicAddresses _addresses;
@@ -42,6 +44,9 @@ internal sealed class EntryInspections : IDisposable
         _logger = logger;
         directory.Registered += OnRegistered;
     }
+
+    /// <summary>A session that was expected is inspected here now. Raised with its name. Handlers are short and do not throw.</summary>
+    public event Action<string>? Followed;
 
     /// <summary>The sessions that are inspected.</summary>
     public IReadOnlyList<IInspectedSession> Sessions
@@ -64,6 +69,78 @@ internal sealed class EntryInspections : IDisposable
         }
     }
 
+    /// <summary>How long a session is inspected still, here or where it is; null: it is not.</summary>
+    public TimeSpan? LeftOf(string name)
+    {
+        lock (_gate)
+        {
+            var left = _expected.TryGetValue(name, out var expected) ? expected.Left(_time) : TimeSpan.Zero;
+            if (_inspected.TryGetValue(name, out var one) && one.Remaining.Left(_time) is var here && here > left)
+            {
+                left = here;
+            }
+
+            return left > TimeSpan.Zero ? left : null;
+        }
+    }
+
+    /// <summary>The sessions that are expected, or inspected already, and how long still.</summary>
+    public IReadOnlyList<(string Name, TimeSpan Left)> Expected
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return
+                [
+                    .. _expected.Select(one => (one.Key, Left: one.Value.Left(_time)))
+                        .Where(static one => one.Left > TimeSpan.Zero),
+                ];
+            }
+        }
+    }
+
+    /// <summary>Inspects a session from now on, or from when it comes here; one that is inspected, for another time.</summary>
+    /// <param name="name">Its name.</param>
+    /// <param name="left">For how long.</param>
+    public void Expect(string name, TimeSpan left)
+    {
+        var isHere = false;
+        lock (_gate)
+        {
+            _expected[name] = new Remaining(_time.GetTimestamp(), left);
+            if (_inspected.TryGetValue(name, out var one))
+            {
+                SetUnsynchronized(one, left);
+            }
+            else if (_directory.Snapshot().Any(session => session.Name == name && session.Kind == SessionKind.Http))
+            {
+                isHere = TryFollowUnsynchronized(name) is not null;
+            }
+        }
+
+        if (isHere)
+        {
+            OnFollowed(name, left);
+        }
+    }
+
+    /// <summary>Expects a session no more. What was kept of it here is dropped.</summary>
+    public void Withdraw(string name, string reason)
+    {
+        Inspected? one;
+        lock (_gate)
+        {
+            _expected.Remove(name);
+            one = TakeUnsynchronized(name);
+        }
+
+        if (one is not null)
+        {
+            End(one, reason);
+        }
+    }
+
     /// <summary>Inspects a session, or inspects it for another time.</summary>
     /// <param name="name">Its name.</param>
     /// <param name="minutes">For how long.</param>
@@ -71,7 +148,7 @@ internal sealed class EntryInspections : IDisposable
     /// <returns>Until when; null where there are too many.</returns>
     public DateTimeOffset? TryStart(string name, int minutes, string? by)
     {
-        var until = _time.GetUtcNow() + TimeSpan.FromMinutes(minutes);
+        DateTimeOffset until;
         lock (_gate)
         {
             if (!_inspected.TryGetValue(name, out var one))
@@ -84,14 +161,8 @@ internal sealed class EntryInspections : IDisposable
                 one = BeginUnsynchronized(name);
             }
 
-            one.Since = _time.GetTimestamp();
-            one.Lasts = TimeSpan.FromMinutes(minutes);
-            one.Session.Until = until;
-            one.Timer.Change(one.Lasts, Timeout.InfiniteTimeSpan);
-            if (_directory.Find(name, out var present) != NameState.Unknown && present is { Kind: SessionKind.Http })
-            {
-                present.Inspected = one.Session.Store;
-            }
+            until = SetUnsynchronized(one, TimeSpan.FromMinutes(minutes));
+            AttachUnsynchronized(one);
         }
 
         ProxyEntryLog.InspectionBegun(
@@ -106,18 +177,19 @@ internal sealed class EntryInspections : IDisposable
     public bool Stop(string name, string? by)
     {
         Inspected? one;
+        bool wasExpected;
         lock (_gate)
         {
+            wasExpected = _expected.Remove(name, out var expected) && expected.Left(_time) > TimeSpan.Zero;
             one = TakeUnsynchronized(name);
         }
 
-        if (one is null)
+        if (one is not null)
         {
-            return false;
+            End(one, $"an administrator at {by} ended it");
         }
 
-        End(one, $"an administrator at {by} ended it");
-        return true;
+        return one is not null || wasExpected;
     }
 
     /// <inheritdoc/>
@@ -129,6 +201,7 @@ internal sealed class EntryInspections : IDisposable
         {
             left = [.. _inspected.Values];
             _inspected.Clear();
+            _expected.Clear();
         }
 
         foreach (var one in left)
@@ -148,6 +221,52 @@ internal sealed class EntryInspections : IDisposable
         return one;
     }
 
+    /// <summary>Sets for how long.</summary>
+    /// <returns>Until when.</returns>
+    private DateTimeOffset SetUnsynchronized(Inspected one, TimeSpan left)
+    {
+        var until = _time.GetUtcNow() + left;
+        one.Remaining = new Remaining(_time.GetTimestamp(), left);
+        one.Session.Until = until;
+        one.Timer.Change(RoundedUp(left), Timeout.InfiniteTimeSpan);
+        return until;
+    }
+
+    /// <summary>All sessions of the name: those of a pool too.</summary>
+    private void AttachUnsynchronized(Inspected one)
+    {
+        foreach (var session in _directory.Snapshot())
+        {
+            if (session.Kind == SessionKind.Http && session.Name == one.Session.Name)
+            {
+                session.Inspected = one.Session.Store;
+            }
+        }
+    }
+
+    /// <summary>Inspects a session that is expected and has come.</summary>
+    private Inspected? TryFollowUnsynchronized(string name)
+    {
+        if (!_expected.TryGetValue(name, out var expected) || expected.Left(_time) is not { Ticks: > 0 } left
+            || _inspected.Count >= MostSessions)
+        {
+            return null;
+        }
+
+        var one = BeginUnsynchronized(name);
+        SetUnsynchronized(one, left);
+        AttachUnsynchronized(one);
+        return one;
+    }
+
+    private void OnFollowed(string name, TimeSpan left)
+    {
+        ProxyEntryLog.InspectionFollows(_logger, name, (long)Math.Ceiling(left.TotalSeconds));
+        Followed?.Invoke(name);
+    }
+
+    private static TimeSpan RoundedUp(TimeSpan span) => TimeSpan.FromMilliseconds(Math.Ceiling(span.TotalMilliseconds));
+
     /// <summary>The timer may have been set again while it called, and it may call a moment early.</summary>
     private void OnTime(string name)
     {
@@ -159,10 +278,10 @@ internal sealed class EntryInspections : IDisposable
                 return;
             }
 
-            var left = one.Lasts - _time.GetElapsedTime(one.Since);
+            var left = one.Remaining.Left(_time);
             if (left > TimeSpan.Zero)
             {
-                one.Timer.Change(TimeSpan.FromMilliseconds(Math.Ceiling(left.TotalMilliseconds)), Timeout.InfiniteTimeSpan);
+                one.Timer.Change(RoundedUp(left), Timeout.InfiniteTimeSpan);
                 return;
             }
 
@@ -198,12 +317,33 @@ internal sealed class EntryInspections : IDisposable
 
     private void OnRegistered(EntrySession session)
     {
+        Inspected? followed = null;
         lock (_gate)
         {
-            session.Inspected = session.Kind == SessionKind.Http && _inspected.TryGetValue(session.Name, out var one)
-                ? one.Session.Store
-                : null;
+            if (session.Kind != SessionKind.Http)
+            {
+                session.Inspected = null;
+                return;
+            }
+
+            if (!_inspected.TryGetValue(session.Name, out var one))
+            {
+                one = followed = TryFollowUnsynchronized(session.Name);
+            }
+
+            session.Inspected = one?.Session.Store;
         }
+
+        if (followed is not null)
+        {
+            OnFollowed(session.Name, followed.Remaining.Lasts);
+        }
+    }
+
+    /// <summary>A span of time that has begun.</summary>
+    private readonly record struct Remaining(long Since, TimeSpan Lasts)
+    {
+        public TimeSpan Left(TimeProvider time) => Lasts - time.GetElapsedTime(Since);
     }
 
     /// <summary>An inspection; what can change, under the lock.</summary>
@@ -216,10 +356,7 @@ internal sealed class EntryInspections : IDisposable
         /// <summary>When it began, a timestamp.</summary>
         public long Began { get; } = began;
 
-        /// <summary>When somebody asked for it last, a timestamp.</summary>
-        public long Since { get; set; }
-
-        /// <summary>For how long, from then on.</summary>
-        public TimeSpan Lasts { get; set; }
+        /// <summary>For how long, from when that was set.</summary>
+        public Remaining Remaining { get; set; }
     }
 }

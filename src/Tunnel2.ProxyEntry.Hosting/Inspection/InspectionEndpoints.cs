@@ -14,8 +14,12 @@ namespace Tunnel2.ProxyEntry.Inspection;
 internal sealed class InspectionEndpoints : IDisposable
 {
     private const string Page = "/inspector";
-    private const int UsualMinutes = 10;
-    private const int MostMinutes = 24 * 60;
+
+    /// <summary>How long an inspection lasts where nothing is said of it.</summary>
+    public const int UsualMinutes = 10;
+
+    /// <summary>How long one may last.</summary>
+    public const int MostMinutes = 24 * 60;
 
     private static readonly string _version =
         (typeof(InspectionEndpoints).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0")
@@ -201,6 +205,7 @@ internal sealed class InspectionEndpoints : IDisposable
                 ContentType = request.ContentType ?? "",
                 Body = body,
                 From = NodeCaller.Describe(http),
+                IsOfNode = NodeCaller.Of(http) is not null,
             },
             http.RequestAborted).ConfigureAwait(false);
     }

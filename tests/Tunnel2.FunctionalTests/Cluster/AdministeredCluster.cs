@@ -1,6 +1,7 @@
 using System.Net;
 using System.Text.Json;
 using Microsoft.Extensions.Logging;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
@@ -51,6 +52,19 @@ internal sealed class AdministeredCluster : IAsyncDisposable
     {
         var options = Cluster.Options(0, nodes);
         return Cluster.StartAgentAsync(options with { Upstream = AgentFixture.Options(1, _mirror.Port).Upstream });
+    }
+
+    /// <summary>Starts the agent of <c>web</c> at the node that a balancer leads to, and waits until the session is there.</summary>
+    public async Task StartAgentAsync(CuttingProxy balancer)
+    {
+        var node = Cluster.Nodes.Single(node => node.Uplink.Port == balancer.Target.Port);
+        var options = Cluster.Options(0, 0);
+        await Cluster.StartAgentAsync(options with
+        {
+            Server = new ServerEndpoint("127.0.0.1", balancer.Port),
+            Upstream = AgentFixture.Options(1, _mirror.Port).Upstream,
+        });
+        await node.WaitForSessionsAsync(1);
     }
 
     /// <summary>Inspects the session, asked at a node.</summary>

@@ -2,6 +2,8 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
@@ -203,6 +205,41 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
         }
 
         Assert.Equal(0, read);
+    }
+
+    [Fact]
+    public async Task A_stranger_whose_certificate_cannot_be_read_is_refused_as_any_stranger()
+    {
+        await using var cluster = await StartAsync(server, 1);
+        using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        var request = new CertificateRequest("CN=stranger", key, HashAlgorithmName.SHA256);
+
+        // A name of a byte that is no character of names.
+        request.CertificateExtensions.Add(new X509Extension("2.5.29.17", [0x30, 0x03, 0x82, 0x01, 0xff], critical: false));
+        using var certificate = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+        using var client = new TcpClient();
+        await client.ConnectAsync(cluster.Cluster.Nodes[0].Part<NodeLinkListener>().EndPoint);
+        await using var tls = new SslStream(client.GetStream());
+        try
+        {
+            await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions
+            {
+                TargetHost = "e1.node.tunnel2.internal",
+                ApplicationProtocols = [new SslApplicationProtocol("tunnel2-node/1")],
+                ClientCertificateContext = SslStreamCertificateContext.Create(certificate, null, offline: true),
+                RemoteCertificateValidationCallback = (_, shown, _, _) => shown is not null,
+            });
+            Assert.Equal(0, await tls.ReadAsync(new byte[1]));
+        }
+        catch (Exception exception) when (exception is IOException or AuthenticationException)
+        {
+            // That is what it is to be.
+        }
+
+        await cluster.Cluster.Nodes[0].UntilAsync(
+            () => cluster.Cluster.Nodes[0].Log.All.Any(static line => line.EventId is 2186 or 2190), "the stranger was refused");
+        var line = Assert.Single(cluster.Cluster.Nodes[0].Log.All, static line => line.EventId is 2186 or 2190);
+        Assert.Contains("its certificate is of no authority of this cluster", line.Text, StringComparison.Ordinal);
     }
 
     private static string Line(AdministeredCluster cluster) =>

@@ -114,13 +114,85 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         Assert.Equal(expected.Order(), entries.EnumerateArray().Select(static one => one.GetProperty("_id").GetString()!).Order());
         Assert.Equal(["e2:3"], (await cluster.GetAsync(0, Session + "/exchanges.har?id=e2:3")).GetProperty("log").GetProperty("entries")
             .EnumerateArray().Select(static one => one.GetProperty("_id").GetString()));
-        var refused = await cluster.AskAsync(2, Session + "/exchanges/e1:1/compare/e2:1");
-        Assert.Equal("other-node", refused.Json.GetProperty("error").GetString());
 
         // As it was with one node: an id of the node that is asked.
         Assert.Equal("e2:2", (await cluster.GetAsync(1, Session + "/exchanges/2")).GetProperty("id").GetString());
         Assert.Equal("several-nodes", (await cluster.AskAsync(2, Session + "/exchanges/2")).Json.GetProperty("error").GetString());
         Assert.Equal("no-node", (await cluster.AskAsync(2, Session + "/exchanges/e9:2")).Json.GetProperty("error").GetString());
+    }
+
+    [Fact]
+    public async Task Exchanges_of_two_nodes_are_compared_and_what_is_masked_too()
+    {
+        await using var cluster = await StartAsync(server, 3);
+        await cluster.StartAgentAsync(0, 1);
+        await cluster.InspectAsync(2);
+        const string Fields = "Content-Type: application/json\r\nX-Api-Key: same\r\nAuthorization: Bearer ";
+        await cluster.VisitAsync(0, "/a?token=one", Fields + "one\r\n", """{"a":1,"token":"x"}""");
+        await cluster.VisitAsync(1, "/a?token=two", Fields + "two\r\n", """{"a":2,"token":"x"}""");
+        await cluster.VisitAsync(1, "/a?token=one", Fields + "one\r\n", """{"a":1,"token":"x"}""");
+        for (var node = 0; node < 3; node++)
+        {
+            var compared = await cluster.GetAsync(node, Session + "/exchanges/e1:1/compare/e2:1");
+            Assert.Equal(
+                ("e1:1", "e2:1"), (compared.GetProperty("first").GetString(), compared.GetProperty("second").GetString()));
+            var request = compared.GetProperty("request");
+            Assert.Equal("POST /a?token=***", request.GetProperty("line").GetProperty("first").GetString());
+            var field = request.GetProperty("fields")[0];
+            Assert.Equal(
+                ("Bearer ***", "Bearer ***"), (field.GetProperty("first")[0].GetString(), field.GetProperty("second")[0].GetString()));
+            Assert.Equal(["Authorization", "X-Forwarded-Port"], Names(request));
+            Assert.Contains(request.GetProperty("body").GetProperty("lines").EnumerateArray(), static line =>
+                line.GetString() == "-  \"a\": 1,");
+            Assert.DoesNotContain("\"x\"", request.GetRawText(), StringComparison.Ordinal);
+        }
+
+        // What is the same at one node is the same at two.
+        var same = (await cluster.GetAsync(2, Session + "/exchanges/e2:2/compare/e1:1")).GetProperty("request");
+        Assert.False(same.TryGetProperty("line", out _));
+        Assert.Equal(["X-Forwarded-Port"], Names(same));
+        Assert.True(same.GetProperty("body").GetProperty("same").GetBoolean());
+
+        // With secrets: both nodes say in their logs that theirs were shown.
+        var shown = await cluster.GetAsync(2, Session + "/exchanges/e1:1/compare/e2:1?reveal=1");
+        Assert.Contains("Bearer two", shown.GetRawText(), StringComparison.Ordinal);
+        Assert.Single(Lines(cluster, 0, 2243));
+        Assert.Single(Lines(cluster, 1, 2243));
+
+        // Numbers without a node are those of the node that is asked.
+        Assert.Equal("e2:2", (await cluster.GetAsync(1, Session + "/exchanges/e1:1/compare/e2:2")).GetProperty("second").GetString());
+        Assert.Equal(404, (await cluster.AskAsync(2, Session + "/exchanges/e1:1/compare/e2:9")).Status);
+        Assert.Equal(404, (await cluster.AskAsync(2, Session + "/exchanges/e1:x/compare/e2:1")).Status);
+
+        // Who chooses the key of the digests could find out what is masked.
+        var key = new string('0', 64);
+        foreach (var node in new[] { 0, 2 })
+        {
+            Assert.Equal(400, (await cluster.AskAsync(node, $"{Session}/exchanges/e1:1?comparable={key}")).Status);
+            Assert.Equal(400, (await cluster.AskAsync(node, $"{Session}/exchanges/e1:1?comparable={key}&node=e1")).Status);
+        }
+    }
+
+    [Fact]
+    public async Task Calls_between_nodes_are_counted_with_their_failures_and_times()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await cluster.GetAsync(1, Session);
+        var (asking, asked) = (cluster.Cluster.Nodes[1], cluster.Cluster.Nodes[0]);
+        Assert.True(ClusterFixture.Sum(asking, "tunnel2_entry_node_calls_total", "out") >= 1);
+        Assert.True(ClusterFixture.Sum(asked, "tunnel2_entry_node_calls_total", "in") >= 1);
+        Assert.True(ClusterFixture.Sum(asking, "tunnel2_entry_node_call_duration_seconds_count") >= 1);
+        Assert.Equal(0, ClusterFixture.Sum(asking, "tunnel2_entry_node_call_failures_total"));
+        await PostgresServer.ExecuteAsync(
+            cluster.Cluster.Database,
+            "insert into tunnel2_nodes (node, process, incarnation, link_address, version, lease_until, joined_at) values "
+                + $"('e9', gen_random_uuid(), nextval('tunnel2_epochs'), '127.0.0.1:{FreePort.Next()}', '1', "
+                + "now() + interval '1 hour', now())",
+            TestContext.Current.CancellationToken);
+        await KnowsAsync(asking, 2);
+        await cluster.GetAsync(1, "/api/v1/sessions");
+        Assert.Equal(1, ClusterFixture.Sum(asking, "tunnel2_entry_node_call_failures_total", "unreachable"));
     }
 
     [Fact]
@@ -212,6 +284,9 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         using var har = JsonDocument.Parse((await slow.ReadBodyAsync(head)).Bytes);
         Assert.InRange(har.RootElement.GetProperty("log").GetProperty("entries").GetArrayLength(), 20, 24);
     }
+
+    private static string[] Names(JsonElement message) =>
+        [.. message.GetProperty("fields").EnumerateArray().Select(static field => field.GetProperty("name").GetString()!)];
 
     private static string? StateOf(JsonElement list, string node) => list.GetProperty("nodes").EnumerateArray()
         .Single(one => one.GetProperty("node").GetString() == node).GetProperty("state").GetString();

@@ -50,16 +50,17 @@ public sealed class ClusterListsTests
     [Fact]
     public void An_inspection_lasts_as_long_as_that_of_the_node_that_has_it_longest()
     {
-        var all = Read(ClusterLists.Inspection(
+        var all = Read(ClusterInspections.Describe(
             "web",
             [
                 Reply("e1", """{"name":"web","until":"2026-01-01T00:01:00+00:00"}"""),
                 Reply("e2", """{"name":"web","until":null}"""),
                 Reply("e3", """{"name":"web","until":"2026-01-01T00:02:00+00:00"}"""),
-            ]));
+            ],
+            null, null));
         Assert.Equal("2026-01-01T00:02:00+00:00", all.GetProperty("until").GetString());
         Assert.False(all.GetProperty("nodes")[1].TryGetProperty("until", out _));
-        var none = Read(ClusterLists.Inspection("web", [Reply("e1", """{"until":null}""")]));
+        var none = Read(ClusterInspections.Describe("web", [Reply("e1", """{"until":null}""")], null, null));
         Assert.Equal(JsonValueKind.Null, none.GetProperty("until").ValueKind);
     }
 

@@ -22,6 +22,8 @@ internal static class NodeCall
     private const int LongestText = 255;
     private const int LongestHead = MaxTarget + 2048;
 
+    private static readonly NodeFeedProblem _strange = new("it has answered something else", IsOlder: false) { Reason = "answer" };
+
     /// <summary>Whether a stream's facts ask for it.</summary>
     public static bool IsMeant(ReadOnlySpan<char> name) => name is Name;
 
@@ -42,11 +44,11 @@ internal static class NodeCall
         {
             var (status, fields) = ReadHead(item.Memory.Span);
             stream.ConsumeHead();
-            return (status, fields, status == 0 ? new NodeFeedProblem("it has answered something else", IsOlder: false) : null);
+            return (status, fields, status == 0 ? _strange : null);
         }
 
         return (0, [], stream.Failure is { Kind: StreamFailureKind.PeerReset, Detail: StreamResetDetail.SessionLeft }
-            ? new NodeFeedProblem("it takes no calls of other nodes (older release)", IsOlder: true)
+            ? new NodeFeedProblem("it takes no calls of other nodes (older release)", IsOlder: true) { Reason = "older" }
             : new NodeFeedProblem("it has ended the call", IsOlder: false));
     }
 

@@ -13,6 +13,9 @@ internal sealed record NodeCallRequest(string Method, string Target)
     /// <summary>The body.</summary>
     public ReadOnlyMemory<byte> Body { get; init; }
 
+    /// <summary>Whether the answer waits for something to happen, so that its time says nothing of the node.</summary>
+    public bool Waits { get; init; }
+
     /// <summary>The address of who asked this node.</summary>
     public IPAddress? Address { get; init; }
 

@@ -9,9 +9,17 @@ internal sealed class NodeLinkMetrics
     private static readonly KeyValuePair<string, object?> _out = new("direction", "out");
     private static readonly KeyValuePair<string, object?> _in = new("direction", "in");
 
+    private static readonly InstrumentAdvice<double> _callBuckets = new()
+    {
+        HistogramBucketBoundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    };
+
     private readonly UpDownCounter<long> _links;
     private readonly Counter<long> _failures;
     private readonly Counter<long> _refused;
+    private readonly Counter<long> _calls;
+    private readonly Counter<long> _callFailures;
+    private readonly Histogram<double> _callDuration;
     private long _sent;
     private long _served;
 
@@ -32,6 +40,12 @@ internal sealed class NodeLinkMetrics
             "tunnel2.entry.node.hops_refused",
             "{stream}",
             "Requests of other nodes that were refused because their session was not here.");
+        _calls = meter.CreateCounter<long>(
+            "tunnel2.entry.node.calls", "{call}", "Calls of the API of other nodes (out), and of other nodes here (in).");
+        _callFailures = meter.CreateCounter<long>(
+            "tunnel2.entry.node.call_failures", "{call}", "Calls that were not answered as they should be, by error.type.");
+        _callDuration = meter.CreateHistogram(
+            "tunnel2.entry.node.call.duration", "s", "From a call of another node's API to the head of the answer.", advice: _callBuckets);
     }
 
     /// <summary>A link is open.</summary>
@@ -48,6 +62,18 @@ internal sealed class NodeLinkMetrics
 
     /// <summary>A request of another node was accepted.</summary>
     public void Served() => Interlocked.Increment(ref _served);
+
+    /// <summary>The API of another node is called, or another node calls this one's.</summary>
+    public void Called(bool isOut) => _calls.Add(1, isOut ? _out : _in);
+
+    /// <summary>A call has failed.</summary>
+    /// <param name="isOut">Whether it went to another node.</param>
+    /// <param name="reason">One of a few words, or a status of 500 or more.</param>
+    public void CallFailed(bool isOut, string reason) =>
+        _callFailures.Add(1, isOut ? _out : _in, new KeyValuePair<string, object?>("error.type", reason));
+
+    /// <summary>Another node has begun to answer.</summary>
+    public void CallAnswered(TimeSpan after) => _callDuration.Record(after.TotalSeconds);
 
     /// <summary>A request of another node was refused.</summary>
     public void Refused() => _refused.Add(1);

@@ -118,7 +118,7 @@ internal sealed class NodeLinks : IDisposable
         var (stream, problem) = await LinkTo(location).OpenStreamAsync(null, null, isSettled: true, patience).ConfigureAwait(false);
         if (stream is null)
         {
-            return (null, new NodeFeedProblem(problem, IsOlder: false));
+            return (null, new NodeFeedProblem(problem, IsOlder: false) { Reason = "unreachable" });
         }
 
         var body = new NodeByteStream(stream);
