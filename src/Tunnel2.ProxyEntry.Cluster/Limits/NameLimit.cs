@@ -51,8 +51,8 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
     /// <param name="now">The moment.</param>
     public TimeSpan DueIn(TimeSpan now)
     {
-        var every = !IsOnBoard && _nodes > 0 && Demand == 0 && !_isPressed ? ShareTimes.IdleLook
-            : _failing is { } since ? (_reported == since ? ShareTimes.Least : ShareTimes.Fast)
+        var every = _failing is { } since ? (_reported == since ? ShareTimes.Least : ShareTimes.Fast)
+            : !IsOnBoard && _nodes > 0 && Demand == 0 && !_isPressed ? ShareTimes.IdleLook
             : _nodes == 0 ? ShareTimes.Least
             : _isPressed && !_wasPressed ? ShareTimes.Least
             : !IsShared ? ShareTimes.Lone
@@ -85,16 +85,19 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
         }
 
         _measured = now;
-        var latest = asked / time / PerSecond;
+
+        // A few requests in a moment are no rate.
+        var latest = asked / Math.Max(time, Averaged / PerSecond) / PerSecond;
+        var over = Math.Clamp(Averaged / PerSecond, ShareTimes.Fast.TotalSeconds / 2, ShareTimes.Slow.TotalSeconds);
+        var kept = Math.Exp(-time / over);
         if (!IsOnBoard)
         {
-            // It begins: nothing to average, and the time was mostly one without requests.
-            Demand = refused > 0 ? Math.Max(latest, 1) : latest;
+            // It begins: the time was mostly one without requests. A count right after forgets nothing.
+            Demand = Math.Max(kept * Demand, refused > 0 ? Math.Max(latest, Math.Min(1, asked / Averaged)) : latest);
             return;
         }
 
-        var over = Math.Clamp(Averaged / PerSecond, ShareTimes.Fast.TotalSeconds / 2, ShareTimes.Slow.TotalSeconds);
-        Demand += (1 - Math.Exp(-time / over)) * (latest - Demand);
+        Demand += (1 - kept) * ((asked / time / PerSecond) - Demand);
         if (_isPressed && !_wasPressed)
         {
             Demand = Math.Max(Demand, latest);
@@ -119,9 +122,15 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
             next = Math.Min(next, Math.Max(view.Own, 1.0 / nodes));
         }
 
+        // What the others have counted on since a call whose answer was lost holds too.
         _decided = next;
-        Share = Math.Min(Share, next);
+        Share = Math.Min(Math.Max(Share, view.Own), next);
         IsOnBoard = isReported;
+        if (!isReported)
+        {
+            Demand = 0;
+        }
+
         return isReported ? next : null;
     }
 
@@ -147,10 +156,12 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
         _decided = null;
         _reported = now;
         _failing ??= now;
-        if (_nodes == 0 || now - _failing >= ShareTimes.Kept)
+        var since = now - _failing.Value;
+        if (_nodes == 0 || since >= ShareTimes.Kept)
         {
+            var sharing = Math.Max(1, _nodes > 0 ? _nodes : nodes);
             _isAlone = true;
-            Share = 1.0 / Math.Max(1, _nodes > 0 ? _nodes : nodes);
+            Share = (sharing > 1 && since >= ShareTimes.Reserved ? 0.5 : 1) / sharing;
             IsOnBoard = false;
         }
     }

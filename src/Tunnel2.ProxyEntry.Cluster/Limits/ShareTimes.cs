@@ -1,3 +1,5 @@
+using Tunnel2.ProxyEntry.Cluster.Stores;
+
 namespace Tunnel2.ProxyEntry.Cluster.Limits;
 
 /// <summary>The times of shared limits. docs/cluster.md has them too.</summary>
@@ -18,11 +20,14 @@ internal static class ShareTimes
     /// <summary>The least time between two reports, whatever happens.</summary>
     public static readonly TimeSpan Least = TimeSpan.FromMilliseconds(50);
 
-    /// <summary>How long a node spends its last share without the database. Others count on it a little longer.</summary>
+    /// <summary>
+    /// How long a node spends its last share without the database. Then it has an equal part: others keep that for it before, and count on
+    /// the share until later. <see cref="ShareView"/> has their times.
+    /// </summary>
     public static readonly TimeSpan Kept = TimeSpan.FromSeconds(4);
 
-    /// <summary>How long others count on a share that was not reported again.</summary>
-    public static readonly TimeSpan Expiry = TimeSpan.FromSeconds(6);
+    /// <summary>How long it has the equal part. Others take it a moment later, so the node goes on with half of it.</summary>
+    public static readonly TimeSpan Reserved = ShareView.Reserved - TimeSpan.FromSeconds(10);
 
     /// <summary>How long after an outage a node takes no more than an equal part: others may not be back yet.</summary>
     public static readonly TimeSpan Return = TimeSpan.FromSeconds(2);

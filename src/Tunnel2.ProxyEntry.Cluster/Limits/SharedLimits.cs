@@ -33,7 +33,7 @@ internal sealed class SharedLimits
     private TaskCompletionSource _woken = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _version = -1;
     private int _look;
-    private bool _isFailing;
+    private int _failures;
 
     /// <param name="board">What all nodes share.</param>
     /// <param name="node">This node.</param>
@@ -107,7 +107,7 @@ internal sealed class SharedLimits
             }
 
             // Whatever wakes it, it rests a little. After a failure nothing cuts the wait short.
-            var rest = _isFailing ? wait : ShareTimes.Least;
+            var rest = _failures > 0 ? wait : ShareTimes.Least;
             await Task.Delay(rest, _timeProvider, cancellationToken).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             var woken = Volatile.Read(ref _woken).Task;
             if (wait > rest)
@@ -130,7 +130,7 @@ internal sealed class SharedLimits
         Gather();
         if (_shared.IsEmpty && _leaving.Count == 0)
         {
-            _isFailing = false;
+            _failures = 0;
             return ShareTimes.IdleLook;
         }
 
@@ -160,7 +160,8 @@ internal sealed class SharedLimits
 
             if (!await ExchangeAsync(due, cancellationToken).ConfigureAwait(false))
             {
-                return _backoff.Next();
+                // One call may get lost. Only when the next one does too, something is wrong.
+                return _failures == 1 ? ShareTimes.Least : _backoff.Next();
             }
         }
 
@@ -182,7 +183,7 @@ internal sealed class SharedLimits
             {
                 await _board.ExchangeAsync(
                     _node.Facts.Node, [.. left.Select(static shared => new ShareWish(shared.Name, shared.Group, 0, static _ => null))],
-                    ShareTimes.Expiry, cancellationToken).ConfigureAwait(false);
+                    ShareView.Expiry, cancellationToken).ConfigureAwait(false);
             }
             catch (StoreUnavailableException)
             {
@@ -203,7 +204,7 @@ internal sealed class SharedLimits
         string? trouble = null;
         try
         {
-            await _board.ExchangeAsync(_node.Facts.Node, wishes, ShareTimes.Expiry, cancellationToken).ConfigureAwait(false);
+            await _board.ExchangeAsync(_node.Facts.Node, wishes, ShareView.Expiry, cancellationToken).ConfigureAwait(false);
         }
         catch (StoreUnavailableException exception)
         {
@@ -232,15 +233,17 @@ internal sealed class SharedLimits
         _metrics.SharesExchanged(trouble is null);
         if (trouble is null)
         {
+            _failures = 0;
             _backoff.Reset();
+            return true;
         }
-        else if (!_isFailing)
+
+        if (++_failures == 2)
         {
             ClusterLog.SharesFailed(_logger, trouble);
         }
 
-        _isFailing = trouble is not null;
-        return !_isFailing;
+        return false;
     }
 
     /// <summary>Looks which names of this node share a limit, and counts what has come.</summary>

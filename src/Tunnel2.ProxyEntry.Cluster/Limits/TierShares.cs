@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Limits;
 /// <remarks>
 /// Nodes decide one after the other, and each sees what the others may spend. A node gives up what others need. One that needs more may
 /// take it a moment before they give it up, up to <see cref="Overlap"/> in all: demand that moves is served at once, in part, and the sum
-/// is the limit again when each of them has decided.
+/// is the limit again when each of them has decided. What a node may spend that is cut off is not theirs.
 /// </remarks>
 internal static class TierShares
 {
@@ -22,8 +22,11 @@ internal static class TierShares
     /// <summary>What a node may spend before it knows of others.</summary>
     public const double Start = 0.1;
 
-    /// <summary>What a node may lack before it asks again soon.</summary>
+    /// <summary>What a node may lack: less is mostly chance, and each move of a share costs a moment of it.</summary>
     private const double Short = 0.05;
+
+    /// <summary>The same, as a part of what the node should have.</summary>
+    private const double ShortOfOwn = 0.25;
 
     /// <summary>Too little to count.</summary>
     private const double Nothing = 1e-9;
@@ -38,48 +41,66 @@ internal static class TierShares
     /// <returns>The share, and whether it is less than what the node should have: others have yet to give it up.</returns>
     public static (double Share, bool IsShort) Next(double demand, in ShareView view)
     {
-        var others = view.Others;
-        var sharing = others.Count + 1;
-        var nodes = Math.Max(view.Nodes, sharing);
+        var nodes = Math.Max(view.Nodes, view.Others.Count + 1);
         if (nodes == 1)
         {
             return (1, false);
         }
 
-        var (total, claimed) = (demand, 0.0);
-        foreach (var other in others)
+        var (total, claimed, reserved, sharing) = (demand, 0.0, 0.0, 1);
+        foreach (var other in view.Others)
         {
+            if (other.IsSilent)
+            {
+                // If it is cut off, it spends its last share, and an equal part later.
+                reserved += Math.Max(other.Share, 1.0 / nodes);
+                continue;
+            }
+
             total += other.Demand;
             claimed += other.Share;
+            sharing++;
         }
 
         // What nobody wants is for all alike.
-        var (floor, alike) = (Floor(nodes), Math.Max(0, (1 - total) / sharing));
+        var whole = Math.Max(0, 1 - reserved);
+        var (floor, alike) = (Floor(nodes), Math.Max(0, (whole - total) / sharing));
         var wanted = Wanted(demand);
-        var need = 0.0;
-        foreach (var other in others)
+        var (need, isNeeded) = (0.0, false);
+        foreach (var other in view.Others)
         {
-            need += Math.Max(0, Wanted(other.Demand) - other.Share);
+            if (!other.IsSilent && Wanted(other.Demand) is var due && due > other.Share)
+            {
+                need += due - other.Share;
+                isNeeded |= IsShort(other.Share, due);
+            }
+        }
+
+        if (!isNeeded && need < Short)
+        {
+            need = 0;
         }
 
         var share = view.Own;
-        var spare = 1 - claimed - share;
-        if (share < wanted)
+        var spare = whole - claimed - share;
+        if (IsShort(share, wanted))
         {
             // At once, although others have yet to give it up.
-            var more = Math.Clamp(Overlap - claimed - share, 0, wanted - share);
+            var more = Math.Clamp(Overlap - reserved - claimed - share, 0, wanted - share);
             share += more;
             spare -= more;
         }
 
-        if (share >= wanted)
+        if (!IsShort(share, wanted))
         {
-            share = Math.Max(wanted, share + spare - need);
+            share = Math.Max(Math.Min(share, wanted), share + spare - need);
         }
 
-        return (Math.Clamp(share, floor, 1), share < wanted - Short);
+        return (Math.Clamp(share, floor, 1), IsShort(share, wanted));
 
         double Wanted(double one) => Math.Max(
-            floor, total <= Nothing ? 1.0 / sharing : alike + ((1 - (sharing * alike)) * one / total));
+            floor, total <= Nothing ? whole / sharing : alike + ((whole - (sharing * alike)) * one / total));
     }
+
+    private static bool IsShort(double share, double wanted) => wanted - share > Math.Min(Short, ShortOfOwn * wanted);
 }

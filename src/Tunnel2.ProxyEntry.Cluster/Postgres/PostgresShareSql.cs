@@ -19,21 +19,25 @@ internal static class PostgresShareSql
         from (select distinct hashtext(n) & 63 as number from unnest($1::text[]) n order by 1 offset 0) b
         """;
 
-    /// <summary>$1 names, $2 groups.</summary>
+    /// <summary>$1 names, $2 groups, $3 how long a row is of use after its time.</summary>
     public const string Read =
         """
-        select w.position, s.node, s.demand, s.part from unnest($1::text[], $2::bytea[]) with ordinality as w(name, share, position)
+        select w.position, s.node, s.demand, s.part, s.kept_until - clock_timestamp()
+        from unnest($1::text[], $2::bytea[]) with ordinality as w(name, share, position)
         join tunnel2_shares s on s.name = w.name and s.share = w.share
-        where s.kept_until > clock_timestamp()
+        where s.kept_until > clock_timestamp() - $3::interval
         """;
 
-    /// <summary>$1 names, $2 groups: how many nodes that live have sessions.</summary>
-    public const string Count =
+    /// <summary>The same parameters: the nodes that have sessions, and how long their leases last. A lease may be over.</summary>
+    public const string Leases =
         """
-        select w.position, count(distinct m.node) from unnest($1::text[], $2::bytea[]) with ordinality as w(name, share, position)
-        join tunnel2_members m on m.name = w.name and m.share = w.share and m.state < 2
-        join tunnel2_nodes n on n.node = m.node and n.incarnation = m.incarnation and n.lease_until > clock_timestamp()
-        group by w.position
+        select m.position, n.node, n.lease_until - clock_timestamp()
+        from (
+            select distinct w.position, m.node, m.incarnation
+            from unnest($1::text[], $2::bytea[]) with ordinality as w(name, share, position)
+            join tunnel2_members m on m.name = w.name and m.share = w.share and m.state < 2
+        ) m
+        join tunnel2_nodes n on n.node = m.node and n.incarnation = m.incarnation and n.lease_until > clock_timestamp() - $3::interval
         """;
 
     /// <summary>$1 node, $2 time; $3 to $6 arrays: names, groups, demands, parts.</summary>
@@ -49,6 +53,12 @@ internal static class PostgresShareSql
     /// <summary>$1 node, $2 names: it needs no part.</summary>
     public const string Remove = "delete from tunnel2_shares where node = $1 and name = any($2)";
 
-    /// <summary>What nobody counts on any more.</summary>
-    public const string Tidy = "delete from tunnel2_shares where kept_until < clock_timestamp() - interval '1 minute'";
+    /// <summary>
+    /// What nobody counts on any more, and what was written before the database's clock was set back: a node that lives writes it again.
+    /// </summary>
+    public const string Tidy =
+        """
+        delete from tunnel2_shares
+        where kept_until not between clock_timestamp() - interval '10 minutes' and clock_timestamp() + interval '1 minute'
+        """;
 }

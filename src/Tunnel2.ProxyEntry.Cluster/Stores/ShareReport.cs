@@ -4,4 +4,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 /// <param name="Node">The node.</param>
 /// <param name="Demand">What its visitors want, with what was refused; may be more than 1.</param>
 /// <param name="Share">What it may spend.</param>
-internal readonly record struct ShareReport(string Node, double Demand, double Share);
+/// <param name="IsSilent">
+/// Nothing was heard of it for a while, but it has sessions: it may be cut off, and spend its last share or an equal part.
+/// </param>
+internal readonly record struct ShareReport(string Node, double Demand, double Share, bool IsSilent = false);

@@ -1,7 +1,60 @@
 namespace Tunnel2.ProxyEntry.Cluster.Stores;
 
-/// <summary>What the store knows about a limit, without reports that are too old.</summary>
+/// <summary>What the store knows about a limit.</summary>
 /// <param name="Own">The share that the asking node has in the store; 0: none.</param>
-/// <param name="Others">What the others have said.</param>
-/// <param name="Nodes">How many nodes that live have sessions of the name.</param>
-internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport> Others, int Nodes);
+/// <param name="Others">What the others have said, and those that may spend although nothing is heard of them.</param>
+/// <param name="Nodes">How many nodes have sessions of the name, with those that are silent.</param>
+internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport> Others, int Nodes)
+{
+    /// <summary>A node without a report for this long may be cut off. It reports more often where it has a share.</summary>
+    public static readonly TimeSpan Silence = TimeSpan.FromSeconds(2.5);
+
+    /// <summary>The same for the lease of a node that reports nothing, because nobody asked it for the name.</summary>
+    public static readonly TimeSpan SilenceOfLease = TimeSpan.FromSeconds(3.5);
+
+    /// <summary>How long others count on the last share of a silent node. Then it has an equal part.</summary>
+    public static readonly TimeSpan Expiry = TimeSpan.FromSeconds(6);
+
+    /// <summary>How long a part is kept for a silent node that has sessions. Then it is taken for lost.</summary>
+    public static readonly TimeSpan Reserved = TimeSpan.FromMinutes(5);
+
+    /// <summary>What the rows of a store say. All ages are times of the store's clock.</summary>
+    /// <param name="node">The node that asks.</param>
+    /// <param name="reports">The last reports, with their ages.</param>
+    /// <param name="leases">The nodes that have sessions of the name, with the time since they renewed their lease.</param>
+    public static ShareView Of(
+        string node, IEnumerable<(ShareReport Report, TimeSpan Age)> reports, IReadOnlyDictionary<string, TimeSpan> leases)
+    {
+        var own = 0.0;
+        var others = new List<ShareReport>();
+        var silent = new HashSet<string>(StringComparer.Ordinal);
+        foreach (var (other, lease) in leases)
+        {
+            if (other != node && lease > SilenceOfLease && lease < Reserved)
+            {
+                silent.Add(other);
+            }
+        }
+
+        foreach (var (report, age) in reports)
+        {
+            if (report.Node == node)
+            {
+                own = age < Expiry ? report.Share : 0;
+            }
+            else if (age <= Silence || (age < Expiry && !leases.ContainsKey(report.Node)))
+            {
+                silent.Remove(report.Node);
+                others.Add(report);
+            }
+            else if (age < Reserved && leases.TryGetValue(report.Node, out var lease) && lease < Reserved)
+            {
+                silent.Remove(report.Node);
+                others.Add(report with { Demand = 0, Share = age < Expiry ? report.Share : 0, IsSilent = true });
+            }
+        }
+
+        others.AddRange(silent.Select(static other => new ShareReport(other, 0, 0, IsSilent: true)));
+        return new ShareView(own, others, leases.Count(static pair => pair.Value < Reserved));
+    }
+}

@@ -1,4 +1,6 @@
 using Tunnel2.ProxyEntry.Cluster.Limits;
+using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.RateLimits;
 
@@ -15,7 +17,7 @@ internal sealed class ShareWorld
     private readonly Random _random;
     private readonly int _rate;
     private readonly List<Node> _nodes = [];
-    private readonly Dictionary<string, (double Demand, double Share, TimeSpan Until)> _board = [];
+    private readonly Dictionary<string, (double Demand, double Share, TimeSpan At)> _board = [];
     private readonly List<int> _spent = [];
 
     public ShareWorld(int seed, int rate, int burst, int nodes)
@@ -37,8 +39,11 @@ internal sealed class ShareWorld
     /// <summary>Whether no call arrives.</summary>
     public bool IsDown { get; set; }
 
-    /// <summary>A node that no call of arrives; null: none.</summary>
-    public int? CutOff { get; set; }
+    /// <summary>The nodes of which no call arrives.</summary>
+    public HashSet<int> CutOff { get; } = [];
+
+    /// <summary>How far the database's clock was set, forwards or back.</summary>
+    public TimeSpan Skew { get; set; }
 
     /// <summary>The nodes' demands: requests a second.</summary>
     public double[] Demands { get; set; } = [];
@@ -54,6 +59,25 @@ internal sealed class ShareWorld
 
     private TimeSpan Now => TimeSpan.FromSeconds(_spent.Count / (double)Second);
 
+    /// <summary>The database's time.</summary>
+    private TimeSpan Clock => Now + Skew;
+
+    /// <summary>The nodes that have sessions.</summary>
+    private IEnumerable<Node> Members => _nodes.Where(static node => node.HasSessions);
+
+    /// <summary>A node dies. Its sessions are in the database until its agents are elsewhere.</summary>
+    public void Kill(int node) => _nodes[node].IsDead = true;
+
+    /// <summary>The sessions of a node are elsewhere, or come to it.</summary>
+    public void Move(int node, bool hasSessions)
+    {
+        _nodes[node].HasSessions = hasSessions;
+        foreach (var other in _nodes)
+        {
+            other.Limit.LookNow();
+        }
+    }
+
     /// <summary>Lets some time pass.</summary>
     public void Run(double seconds)
     {
@@ -62,27 +86,41 @@ internal sealed class ShareWorld
             var spent = 0;
             for (var i = 0; i < _nodes.Count; i++)
             {
-                spent += Visit(_nodes[i], i < Demands.Length ? Demands[i] : 0);
-                Exchange(_nodes[i], i);
+                if (!IsDown && !CutOff.Contains(i) && Now - _nodes[i].Renewed >= TimeSpan.FromSeconds(2) && !_nodes[i].IsDead)
+                {
+                    (_nodes[i].Renewed, _nodes[i].RenewedClock) = (Now, Clock);
+                }
+
+                if (_nodes[i] is { IsDead: false, HasSessions: true } node)
+                {
+                    spent += Visit(node, i < Demands.Length ? Demands[i] : 0);
+                    Exchange(node, i);
+                }
             }
 
             _spent.Add(spent);
         }
     }
 
-    /// <summary>The most and the least that was spent in a window, among those that begin at or after a step.</summary>
-    public (int Least, int Most) Windows(int from, int length)
+    /// <summary>What a node has let through until now.</summary>
+    public int SpentBy(int node) => _nodes[node].Spent;
+
+    /// <summary>The most and the least that was spent in a window, among those between two steps; to the end: null.</summary>
+    public (int Least, int Most) Windows(int from, int length, int? to = null)
     {
-        var (least, most) = (int.MaxValue, 0);
-        for (var i = from; i + length <= _spent.Count; i++)
+        var (least, most, sum) = (int.MaxValue, 0, 0);
+        for (var i = from; i < (to ?? _spent.Count); i++)
         {
-            var sum = 0;
-            for (var j = 0; j < length; j++)
+            sum += _spent[i];
+            if (i >= from + length)
             {
-                sum += _spent[i + j];
+                sum -= _spent[i - length];
             }
 
-            (least, most) = (Math.Min(least, sum), Math.Max(most, sum));
+            if (i >= from + length - 1)
+            {
+                (least, most) = (Math.Min(least, sum), Math.Max(most, sum));
+            }
         }
 
         return (least, most);
@@ -99,6 +137,7 @@ internal sealed class ShareWorld
             if (node.Bucket.TryTake(Ticks(Now)))
             {
                 spent++;
+                node.Spent++;
             }
             else
             {
@@ -130,37 +169,35 @@ internal sealed class ShareWorld
                 return;
             }
 
-            if (IsDown || CutOff == index || _random.NextDouble() < Lost)
-            {
-                (node.IsLost, node.AnsweredAt) = (true, Now + TimeSpan.FromSeconds(0.5));
-            }
-            else
-            {
-                node.ArrivesAt = Now + (Delay * TimeSpan.FromSeconds(_random.NextDouble()));
-            }
+            (node.Began, node.GivesUpAt) = (Now, Now + node.Patience.Next);
+            node.ArrivesAt = IsDown || CutOff.Contains(index) || _random.NextDouble() < Lost
+                ? TimeSpan.MaxValue
+                : Now + (Delay * TimeSpan.FromSeconds(_random.NextDouble()));
         }
 
         if (node.ArrivesAt <= Now)
         {
             node.ArrivesAt = null;
             Decide(node);
-            node.IsLost = _random.NextDouble() < Lost;
-            node.AnsweredAt = Now + (node.IsLost ? TimeSpan.FromSeconds(0.5) : Delay * TimeSpan.FromSeconds(_random.NextDouble()));
+            node.AnsweredAt = _random.NextDouble() < Lost
+                ? TimeSpan.MaxValue
+                : Now + (Delay * TimeSpan.FromSeconds(_random.NextDouble()));
         }
 
-        if (node.AnsweredAt <= Now)
+        if (node.AnsweredAt <= Now || node.GivesUpAt <= Now)
         {
-            node.AnsweredAt = null;
-            if (node.IsLost)
+            if (node.AnsweredAt <= Now)
             {
-                node.Limit.Failed(Now, _nodes.Count);
+                node.Patience.Took(Now - node.Began);
+                node.Limit.Done(Now);
             }
             else
             {
-                node.Limit.Done(Now);
+                node.Patience.Lost();
+                node.Limit.Failed(Now, Members.Count());
             }
 
-            node.IsLost = false;
+            (node.ArrivesAt, node.AnsweredAt) = (null, null);
             node.Wait = node.Limit.DueIn(Now) is var due && due < ShareTimes.Slow ? due : ShareTimes.Slow;
             Set(node);
         }
@@ -168,14 +205,13 @@ internal sealed class ShareWorld
 
     private void Decide(Node node)
     {
-        var live = _board.Where(pair => pair.Value.Until > Now).ToList();
-        var share = node.Limit.Decide(Now, new ShareView(
-            live.FirstOrDefault(pair => pair.Key == node.Name).Value.Share,
-            [.. live.Where(pair => pair.Key != node.Name).Select(pair => new ShareReport(pair.Key, pair.Value.Demand, pair.Value.Share))],
-            _nodes.Count));
+        var share = node.Limit.Decide(Now, ShareView.Of(
+            node.Name,
+            _board.Select(pair => (new ShareReport(pair.Key, pair.Value.Demand, pair.Value.Share), Clock - pair.Value.At)),
+            Members.ToDictionary(static member => member.Name, member => Clock - member.RenewedClock)));
         if (share is { } decided)
         {
-            _board[node.Name] = (node.Limit.Demand, decided, Now + ShareTimes.Expiry);
+            _board[node.Name] = (node.Limit.Demand, decided, Clock);
         }
         else
         {
@@ -208,9 +244,23 @@ internal sealed class ShareWorld
 
         public TimeSpan Wait { get; set; }
 
-        public bool IsLost { get; set; }
+        public CallPatience Patience { get; } = new(PostgresShares.Least, PostgresShares.Most);
+
+        public TimeSpan Began { get; set; }
+
+        public TimeSpan GivesUpAt { get; set; }
+
+        public TimeSpan Renewed { get; set; }
+
+        public TimeSpan RenewedClock { get; set; }
+
+        public bool IsDead { get; set; }
+
+        public bool HasSessions { get; set; } = true;
 
         public bool IsPressed { get; set; }
+
+        public int Spent { get; set; }
 
         public long Asked { get; set; }
 

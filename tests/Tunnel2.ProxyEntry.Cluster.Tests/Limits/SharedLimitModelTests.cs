@@ -23,10 +23,10 @@ public sealed class SharedLimitModelTests
     [MemberData(nameof(Seeds))]
     public void Reports_that_are_lost_delay_what_moves_and_never_add_to_it(int seed)
     {
-        // One call in ten is lost, or its answer. A node knows it after half a second.
+        // One call in ten is lost, or its answer. Where several are lost just when visitors move, more is missing than a tenth.
         var (world, rate, nodes) = Play(seed, lost: 0.05);
         var (least, most) = Assess(world, rate, nodes);
-        Assert.InRange(least, (7.0 * rate) - (2 * nodes), 11.0 * rate);
+        Assert.InRange(least, (8.0 * rate) - (2 * nodes), 11.0 * rate);
         Assert.InRange(most, 9.0 * rate, (11.0 * rate) + nodes);
     }
 
@@ -55,25 +55,6 @@ public sealed class SharedLimitModelTests
         var (_, most) = world.Windows(2 * ShareWorld.Second, ShareWorld.Second);
         Assert.InRange(most, Rate, (1.5 * Rate) + (2 * nodes));
         Assert.InRange(world.Windows(2 * ShareWorld.Second, 10 * ShareWorld.Second).Most, 9 * Rate, 11 * Rate);
-    }
-
-    [Theory]
-    [InlineData(2)]
-    [InlineData(4)]
-    public void A_node_that_is_cut_off_has_an_equal_part_and_the_others_the_whole(int nodes)
-    {
-        const int Rate = 500;
-        var world = new ShareWorld(nodes, Rate, Rate, nodes) { Demands = [2 * Rate, 2 * Rate] };
-        world.Run(10);
-        world.CutOff = 0;
-        world.Run(15);
-        Assert.InRange(world.ShareOf(0), 0.99 / nodes, 1.01 / nodes);
-        Assert.InRange(world.ShareOf(1), 0.9, 1);
-        world.CutOff = null;
-        world.Run(10);
-        Assert.InRange(world.Shares, 0.95, 1.1);
-        var (_, most) = world.Windows(2 * ShareWorld.Second, ShareWorld.Second);
-        Assert.InRange(most, Rate, (1.5 * Rate) + (4 * nodes));
     }
 
     [Fact]

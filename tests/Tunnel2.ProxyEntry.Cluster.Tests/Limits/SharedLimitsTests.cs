@@ -103,6 +103,40 @@ public sealed class SharedLimitsTests
     }
 
     [Fact]
+    public async Task One_request_is_no_flood_however_often_a_busy_name_has_all_names_counted()
+    {
+        _board.Nodes = 2;
+        await _node.StepAsync();
+        var slow = await RegisterAsync("slow", rate: 5);
+        for (var i = 0; i < 100; i++)
+        {
+            await RegisterAsync($"web{i}");
+        }
+
+        await PassAsync(0);
+        await PassAsync(0.05);
+        slow.RateLimit!.TryTake();
+        await PassAsync(0.05);
+        _limits.Look("slow");
+        await PassAsync(0.05);
+        Assert.InRange(Assert.Single(_board.LastWishes, static wish => wish.Name == "slow").Demand, 0.01, 0.2);
+    }
+
+    [Fact]
+    public async Task A_call_that_is_lost_is_repeated_at_once_and_further_ones_later()
+    {
+        _board.Nodes = 2;
+        await _node.StepAsync();
+        await RegisterAsync("web");
+        _board.Trouble = "lost";
+        Assert.Equal(ShareTimes.Least, await PassAsync(0));
+        Assert.InRange(await PassAsync(0.05), TimeSpan.FromMilliseconds(150), TimeSpan.FromMilliseconds(250));
+        _board.Trouble = null;
+        await PassAsync(0.3);
+        Assert.Equal(3, _board.Calls);
+    }
+
+    [Fact]
     public async Task A_session_that_leaves_gives_its_share_back_and_its_bucket_is_whole_again()
     {
         _board.Nodes = 2;
@@ -174,10 +208,10 @@ public sealed class SharedLimitsTests
         return await _limits.StepAsync(Ending);
     }
 
-    private async Task<EntrySession> RegisterAsync(string name, bool isSpread = true, bool isLimited = true)
+    private async Task<EntrySession> RegisterAsync(string name, bool isSpread = true, bool isLimited = true, int rate = 100)
     {
         var session = TestNode.CreateSession(name, "a", instance: _process, isSpread: isSpread);
-        session.RateLimit = isLimited ? new SessionRateLimit(new RateTier("t", 100, 100), _time) : null;
+        session.RateLimit = isLimited ? new SessionRateLimit(new RateTier("t", rate, rate), _time) : null;
         Assert.Equal(RegistrationStatus.Registered, (await _node.RegisterAsync(session)).Status);
         return session;
     }

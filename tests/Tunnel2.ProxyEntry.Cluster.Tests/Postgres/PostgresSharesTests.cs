@@ -44,6 +44,37 @@ public sealed class PostgresSharesTests(PostgresServer server)
     }
 
     [Fact]
+    public async Task A_node_of_which_nothing_is_heard_is_seen_while_it_has_sessions()
+    {
+        await using var store = await OpenAsync();
+        var leases = new Dictionary<string, NodeLease>();
+
+        // The lease of n2 was renewed 4 s ago, as far as can be seen.
+        foreach (var (node, lease) in new[] { ("n1", _long), ("n2", TimeSpan.FromSeconds(6)), ("n3", _long) })
+        {
+            leases[node] = (await store.AcquireAsync(new NodeFacts(node, Guid.NewGuid(), $"{node}:1", "1"), lease, true, 0, Ending))!;
+            var claimed = await store.ClaimAsync(
+                leases[node], new NameClaim("web", [1], [1], [1], Share: new NameShare([7], [(byte)node[1]], IsPool: true)), Ending);
+            Assert.Equal(ClaimStatus.Claimed, claimed.Status);
+        }
+
+        var seen = new List<ShareView>();
+        await store.Shares.ExchangeAsync("n3", [Wish("web", [7], seen, 0.5, 0.4)], _long - TimeSpan.FromSeconds(3), Ending);
+        await TellAsync(store, "n1", seen, 1, 0.3);
+        Assert.Equal(
+            [new ShareReport("n2", 0, 0, IsSilent: true), new ShareReport("n3", 0, 0.4, IsSilent: true)],
+            seen[^1].Others.OrderBy(static other => other.Node));
+        Assert.Equal(3, seen[^1].Nodes);
+
+        // It starts again, and its sessions are elsewhere.
+        await store.AcquireAsync(new NodeFacts("n2", Guid.NewGuid(), "n2:1", "1"), _long, true, 0, Ending);
+        await TellAsync(store, "n3", seen, 0.5, 0.4);
+        await TellAsync(store, "n1", seen, 1, 0.3);
+        Assert.Equal([new ShareReport("n3", 0.5, 0.4)], seen[^1].Others);
+        Assert.Equal(2, seen[^1].Nodes);
+    }
+
+    [Fact]
     public async Task What_was_given_up_in_the_middle_was_not_told()
     {
         await using var store = await OpenAsync();
