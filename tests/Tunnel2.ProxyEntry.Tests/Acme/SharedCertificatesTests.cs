@@ -50,7 +50,7 @@ public sealed class SharedCertificatesTests : IAsyncDisposable
         // It holds over a restart, also where the database is away, and is over after the hour.
         await first.StopAsync();
         _shared.IsAway = true;
-        var again = await StartAsync(first.State, "Acme:PerHour=5");
+        var again = await StartInAsync(first.State, "Acme:PerHour=5");
         Assert.Contains("the share of one agent", Assert.Single(again.Certificates.Refusals).Reason, StringComparison.Ordinal);
         _shared.IsAway = false;
         await _shared.LookAsync();
@@ -124,9 +124,9 @@ public sealed class SharedCertificatesTests : IAsyncDisposable
     }
 
     private Task<Node> StartAsync(params string[] settings) =>
-        StartAsync(Path.Combine(_folder, FormattableString.Invariant($"state{_nodes.Count}")), settings);
+        StartInAsync(Path.Combine(_folder, FormattableString.Invariant($"state{_nodes.Count}")), settings);
 
-    private async Task<Node> StartAsync(string state, params string[] settings)
+    private async Task<Node> StartInAsync(string state, params string[] settings)
     {
         var node = new Node(
             state, _time, _shared, _authority,
