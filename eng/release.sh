@@ -4,10 +4,10 @@
 #   bash eng/release.sh                        the version is that of the nearest tag v1.2.3, as in eng/pack.sh
 #   bash eng/release.sh --version 1.2.3        this version
 #   bash eng/release.sh --rids linux-x64       programs for these systems only, with commas (default: linux-x64,linux-arm64,win-x64,osx-arm64)
-#   bash eng/release.sh --skip nuget,deb       without these parts: native, nuget, deb, sbom
+#   bash eng/release.sh --skip nuget,deb       without these parts: native, nuget, deb, sbom, images
 #
 # Needs the .NET SDK of global.json and package sources that have the runtime packs; dpkg-deb for the packages of Debian; python3 for the bills
-# of materials; gcc and zlib's headers for the native agent. One system takes two and a half minutes of processor time.
+# of materials; gcc and zlib's headers for the native agent; docker for the images. One system takes two and a half minutes of processor time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 MSBUILDDISABLENODEREUSE=1
@@ -77,6 +77,20 @@ debian() { # system, architecture in Debian's words
     done
 }
 
+# Container images for the processor of this machine, in its own store of images.
+images() { # system
+    local rid=$1 pair program folder
+    for pair in "${programs[@]}"; do
+        program=${pair%%:*} folder=$work/image-${pair%%:*}
+        say "image $program:$version"
+        mkdir -p "$folder/state"
+        chmod 700 "$folder/state"
+        cp "$out/${program}_${version}_$rid" "$folder/program"
+        docker build --quiet --file deploy/docker/release.Dockerfile --target "$program" --build-arg FILE=program --tag "$program:$version" "$folder"
+        docker image inspect --format '{{.Size}} bytes' "$program:$version"
+    done
+}
+
 # What each program is made of, as CycloneDX: the packages by its tool, the runtime's packs and dates that do not change by sbom.py.
 bills_of_materials() {
     local tool=$work/cyclonedx pair program project
@@ -92,6 +106,12 @@ bills_of_materials() {
     done
 }
 
+# The one of the systems that this machine is, if it is one of them.
+case $(uname -sm) in
+    'Linux x86_64') readonly system=linux-x64 ;;
+    'Linux aarch64') readonly system=linux-arm64 ;;
+    *) readonly system='' ;;
+esac
 rm -rf "$out" "$work"
 mkdir -p "$out" "$work"
 say "version $version"
@@ -101,10 +121,8 @@ done
 if wanted native; then
     if ! command -v gcc >/dev/null; then
         say "no native agent: there is no gcc here"
-    elif [ "$(uname -sm)" = 'Linux x86_64' ] && [[ ,$rids, == *,linux-x64,* ]]; then
-        native linux-x64
-    elif [ "$(uname -sm)" = 'Linux aarch64' ] && [[ ,$rids, == *,linux-arm64,* ]]; then
-        native linux-arm64
+    elif [[ ,$rids, == *,${system:-none},* ]]; then
+        native "$system"
     fi
 fi
 if wanted sbom; then bills_of_materials; fi
@@ -115,6 +133,13 @@ if wanted deb; then
         [[ ,$rids, != *,linux-arm64,* ]] || debian linux-arm64 arm64
     else
         echo "none: there is no dpkg-deb here"
+    fi
+fi
+if wanted images; then
+    if ! docker info >"$work/docker.log" 2>&1; then
+        say "no container images: no docker runs here"
+    elif [[ ,$rids, == *,${system:-none},* ]]; then
+        images "$system"
     fi
 fi
 if wanted nuget; then
