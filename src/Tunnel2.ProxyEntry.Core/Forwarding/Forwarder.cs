@@ -444,11 +444,7 @@ internal sealed class Forwarder : IForwarder
         }
 
         request.Error = error;
-
-        // A visitor without HTTP gets no words: the log says where to look.
-        var leg = (request.IsCarried || error == ProxyError.NodeUnreachable) && request.NodeId is { } node
-            ? $"{info.LegName} (node {node})"
-            : info.LegName;
+        var leg = request.LegOf(info);
         request.IsCarried = false;
 
         // For a refused request the name may be the host as the visitor wrote it, which can be any text.

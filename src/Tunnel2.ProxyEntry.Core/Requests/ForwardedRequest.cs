@@ -98,6 +98,11 @@ internal sealed class ForwardedRequest
     /// <summary>The node that it was last passed to, or should have been; null: none.</summary>
     public string? NodeId { get; set; }
 
+    /// <summary>The leg of an error, for the log, with the node that it was at: a visitor without HTTP gets no words.</summary>
+    public string LegOf(ProxyErrorInfo info) => (IsCarried || info.Error == ProxyError.NodeUnreachable) && NodeId is { } node
+        ? $"{info.LegName} (node {node})"
+        : info.LegName;
+
     /// <summary>The registrations that their nodes do not have any more, or cannot serve now; a variable, as it is no copy.</summary>
     public ref NodeTries NodesLeft => ref _nodesLeft;
 
