@@ -41,10 +41,7 @@ internal sealed class LocationCache
     /// <summary>How many names of other nodes are known.</summary>
     public int Count => Volatile.Read(ref _knownCount);
 
-    /// <summary>
-    /// Whether changes may have been missed a moment ago. Then the database may have been away for all, and other nodes may not have their
-    /// leases again yet.
-    /// </summary>
+    /// <summary>Whether changes may have been missed a moment ago.</summary>
     public bool WasJustCleared => _timeProvider.GetElapsedTime(Volatile.Read(ref _cleared)) < DoubtedFor;
 
     /// <summary>Looks up a name, without an allocation.</summary>
@@ -166,11 +163,12 @@ internal sealed class LocationCache
         }
     }
 
-    /// <summary>Changes may have been missed: every name has to be asked for again. Until then the places are doubted.</summary>
+    /// <summary>
+    /// Changes may have been missed: every name has to be asked for again. Until then the places are doubted, also those that were before.
+    /// </summary>
     public void Clear()
     {
         Volatile.Write(ref _cleared, _timeProvider.GetTimestamp());
-        _doubted.Clear();
         foreach (var (name, _) in _known)
         {
             if (_known.TryRemove(name, out var places))
@@ -178,6 +176,11 @@ internal sealed class LocationCache
                 Interlocked.Decrement(ref _knownCount);
                 _doubted[name] = places;
             }
+        }
+
+        for (var doubted = _doubted.Count; doubted > MaxNames;)
+        {
+            EvictOne(_doubted, ref doubted);
         }
 
         foreach (var (name, _) in _unknown)

@@ -45,6 +45,9 @@ internal sealed class SessionLocator : ISessionLocator
         metrics.Observe(() => node.LeaseAge.TotalSeconds, () => node.Ready is not null, () => _cache.Count);
     }
 
+    /// <summary>Whether the database may have been away a moment ago: then other nodes may not have their leases again yet.</summary>
+    private bool OthersMayComeBack => _cache.WasJustCleared || _node.ReadyFor < LocationCache.DoubtedFor;
+
     /// <inheritdoc/>
     public bool TryLocate(ReadOnlySpan<char> name, out NodePlaces places)
     {
@@ -257,7 +260,7 @@ internal sealed class SessionLocator : ISessionLocator
             if (await _store.LocateAsync(name, CancellationToken.None).ConfigureAwait(false) is not { } found)
             {
                 _metrics.Missed("unknown");
-                if (_cache.WasJustCleared && _cache.Doubted(name) is { } before)
+                if (OthersMayComeBack && _cache.Doubted(name) is { } before)
                 {
                     // That node decides: it may have the session, and not its lease yet.
                     return before;
@@ -291,6 +294,10 @@ internal sealed class SessionLocator : ISessionLocator
             if (question.IsOvertaken)
             {
                 _cache.Change(name, present => present == others ? null : present);
+                if (OthersMayComeBack)
+                {
+                    _cache.Doubt(name, others);
+                }
             }
 
             return others;

@@ -18,6 +18,7 @@ internal sealed class NodeState
     private string _trouble = "The database was not reached yet.";
     private long _servesUntil = long.MaxValue;
     private long _renewedAt;
+    private long _readyAt;
     private long _floor;
 
     public NodeState(NodeFacts facts, TimeProvider timeProvider)
@@ -25,6 +26,7 @@ internal sealed class NodeState
         _facts = facts;
         _timeProvider = timeProvider;
         _renewedAt = timeProvider.GetTimestamp();
+        _readyAt = _renewedAt;
     }
 
     /// <summary>What the node says of itself.</summary>
@@ -32,6 +34,9 @@ internal sealed class NodeState
 
     /// <summary>The lease for new registrations; null while there is none, or while names are still being published.</summary>
     public NodeLease? Ready => Volatile.Read(ref _ready);
+
+    /// <summary>How long ago new registrations last began to go to the database.</summary>
+    public TimeSpan ReadyFor => _timeProvider.GetElapsedTime(Volatile.Read(ref _readyAt));
 
     /// <summary>Why there is none.</summary>
     public string Trouble => Volatile.Read(ref _trouble);
@@ -67,6 +72,11 @@ internal sealed class NodeState
     /// <summary>New registrations go to the database.</summary>
     public void MarkReady(NodeLease lease)
     {
+        if (Ready is null)
+        {
+            Volatile.Write(ref _readyAt, _timeProvider.GetTimestamp());
+        }
+
         Volatile.Write(ref _ready, lease);
         MoveFence(Volatile.Read(ref _renewedAt), ClusterTimes.Lease - ClusterTimes.Margin);
     }

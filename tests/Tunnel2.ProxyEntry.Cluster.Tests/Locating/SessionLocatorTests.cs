@@ -161,6 +161,53 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
+    public async Task A_place_from_before_two_silences_is_used_as_that_from_before_one()
+    {
+        Register("web");
+        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        _locator.Clear();
+        _locator.Clear();
+        _store.Trouble = "away";
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task A_place_that_was_read_as_a_silence_ended_is_used_until_its_node_has_had_time_to_come_back()
+    {
+        Register("web");
+        var answer = new TaskCompletionSource();
+        _store.Hold = answer.Task;
+        var asked = _locator.LocateAsync("web", CancellationToken.None).AsTask();
+        _locator.Clear();
+        answer.SetResult();
+        var place = await asked;
+        Assert.NotNull(place);
+        _tables.Release(_other);
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        _clock.Advance(LocationCache.DoubtedFor);
+        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
+    public async Task After_an_outage_the_time_of_the_other_nodes_begins_when_this_one_has_its_lease()
+    {
+        Register("web");
+        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        var lease = _state.Ready!;
+        _state.MarkUnready("The database is slow.");
+
+        // Changes are heard again long before a lease is renewed.
+        _locator.Clear();
+        _clock.Advance(LocationCache.DoubtedFor + TimeSpan.FromSeconds(3));
+        _tables.Release(_other);
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        _state.MarkReady(lease);
+        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        _clock.Advance(LocationCache.DoubtedFor);
+        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+    }
+
+    [Fact]
     public async Task A_place_that_was_given_up_is_the_best_guess_while_nobody_can_be_asked()
     {
         var epoch = Register("web");
