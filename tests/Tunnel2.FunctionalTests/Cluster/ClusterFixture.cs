@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
@@ -20,7 +21,8 @@ internal sealed class ClusterFixture : IAsyncDisposable
 
     private readonly DirectoryInfo _folder;
     private readonly List<EntryFixture> _nodes = [];
-    private readonly List<IDisposable> _visitors = [];
+    /// <summary>Tests connect from several threads at once.</summary>
+    private readonly ConcurrentQueue<IDisposable> _visitors = [];
     private readonly CancellationTokenSource _outOfPatience = new(TimeSpan.FromSeconds(60));
 
     private ClusterFixture() => _folder = Directory.CreateTempSubdirectory("tunnel2-cluster-");
@@ -96,7 +98,7 @@ internal sealed class ClusterFixture : IAsyncDisposable
     {
         var visitor = await RawHttpClient.ConnectAsync(Front.Http, receiveBufferSize);
         _outOfPatience.Token.UnsafeRegister(static socket => ((Socket)socket!).Dispose(), visitor.Socket);
-        _visitors.Add(visitor.Socket);
+        _visitors.Enqueue(visitor.Socket);
         return visitor;
     }
 
@@ -113,7 +115,7 @@ internal sealed class ClusterFixture : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        _visitors.ForEach(static visitor => visitor.Dispose());
+        CloseVisitors();
         if (Agent is not null)
         {
             await Agent.DisposeAsync();
@@ -158,9 +160,17 @@ internal sealed class ClusterFixture : IAsyncDisposable
             ]));
     }
 
+    private void CloseVisitors()
+    {
+        while (_visitors.TryDequeue(out var visitor))
+        {
+            visitor.Dispose();
+        }
+    }
+
     private async Task VerifyAsync()
     {
-        _visitors.ForEach(static visitor => visitor.Dispose());
+        CloseVisitors();
         foreach (var node in _nodes)
         {
             foreach (var uplink in node.Part<NodeHeartbeat>().Timer.Snapshot())

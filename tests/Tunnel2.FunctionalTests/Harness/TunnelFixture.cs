@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Net.Sockets;
 using Tunnel2.TestBackend;
 using Tunnel2.TestUtilities;
@@ -10,7 +11,8 @@ namespace Tunnel2.FunctionalTests.Harness;
 /// </summary>
 internal sealed class TunnelFixture : IAsyncDisposable
 {
-    private readonly List<IDisposable> _visitors = [];
+    /// <summary>Tests connect from several threads at once.</summary>
+    private readonly ConcurrentQueue<IDisposable> _visitors = [];
     private readonly CancellationTokenSource _outOfPatience = new();
 
     /// <summary>No exchange of a test takes this long: a visitor that waits longer fails the test instead of hanging it.</summary>
@@ -96,7 +98,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
     {
         var visitor = await RawHttpClient.ConnectAsync(Entry.Http, receiveBufferSize);
         _outOfPatience.Token.UnsafeRegister(static socket => ((Socket)socket!).Dispose(), visitor.Socket);
-        _visitors.Add(visitor.Socket);
+        _visitors.Enqueue(visitor.Socket);
         return visitor;
     }
 
@@ -128,7 +130,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
             BaseAddress = new Uri($"http://{Host}:{Entry.Http.Port}/"),
             Timeout = _patience,
         };
-        _visitors.Add(client);
+        _visitors.Enqueue(client);
         return client;
     }
 
@@ -162,11 +164,9 @@ internal sealed class TunnelFixture : IAsyncDisposable
 
     private void CloseVisitors()
     {
-        foreach (var visitor in _visitors)
+        while (_visitors.TryDequeue(out var visitor))
         {
             visitor.Dispose();
         }
-
-        _visitors.Clear();
     }
 }
