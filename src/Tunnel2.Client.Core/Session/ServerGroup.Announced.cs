@@ -32,7 +32,7 @@ internal sealed partial class ServerGroup
     /// <summary>When a session was superseded at last; null: none was.</summary>
     private long? _superseded;
 
-    /// <summary>When a session was lost at last, and how long it need not be made up for while another one serves; null: none was.</summary>
+    /// <summary>When a session was lost at last, and for how long another one that serves makes up for it; null: none was.</summary>
     private (long At, TimeSpan Leisure)? _lost;
 
     /// <summary>An announced node with which there is no session, and why; null: there was one since.</summary>

@@ -121,7 +121,8 @@ public sealed class AnnouncedSessionsTests : IDisposable
     public async Task A_lost_session_is_made_up_for_within_seconds_while_another_one_serves_and_at_once_when_none_does()
     {
         var clock = new ManualTimeProvider();
-        var options = _options with { Further = [new ServerAccess(new ServerEndpoint("e2.example.com", 12001), _options.Tls, null, false)] };
+        var second = new ServerAccess(new ServerEndpoint("e2.example.com", 12001), _options.Tls, null, false);
+        var options = _options with { Further = [second] };
         using var group = new ServerGroup(options, _events, _stop.Token, clock);
         List<ServerReports> given = [];
         var running = group.RunAsync(async (_, events, _, end) =>
