@@ -37,6 +37,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
+        await cluster.OpenLinksAsync(2, 2);
         var answers = await cluster.AskAsync(2, 40);
         Assert.Equal(["a", "b"], answers.Keys.Order());
         Assert.All(answers.Values, static count => Assert.InRange(count, 12, 28));
@@ -55,7 +56,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
-        await cluster.AskAsync(2, 10);
+        await cluster.OpenLinksAsync(2, 2);
         var visitors = new List<RawHttpClient>();
         for (var i = 0; i < 6; i++)
         {
@@ -115,6 +116,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
+        await cluster.OpenLinksAsync(2, 2);
         Assert.Equal(2, (await cluster.AskAsync(2, 30)).Count);
         await cluster.Services[0].DisposeAsync();
         for (var node = 0; node < 3; node++)
