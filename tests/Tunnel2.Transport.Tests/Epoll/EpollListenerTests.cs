@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Tests.Epoll;
