@@ -109,8 +109,8 @@ internal sealed class RealCluster : IAsyncDisposable
     }
 
     /// <summary>
-    /// Asks at a node that has no session until its links to all that have one are open. Until then requests are passed to those that can be
-    /// reached at once, and have no part in what is counted.
+    /// Asks at a node that has no session until its links to all that have one are open. Until then requests are passed to those that can
+    /// be reached at once, and have no part in what is counted.
     /// </summary>
     public async Task OpenLinksAsync(int node, int links)
     {

@@ -168,11 +168,12 @@ internal sealed class EntryFixture : IAsyncDisposable
     public Task WaitForSessionsAsync(int count) => UntilAsync(() => Directory.Count == count, $"{count} sessions are registered");
 
     /// <summary>Waits until the one session there is has this many uplinks.</summary>
-    public Task WaitForUplinksAsync(int count, TimeSpan? timeout = null) =>
-        UntilAsync(
-            () => Directory.Snapshot() is [var session] && session.Tunnel.Uplinks.Count == count, $"the session has {count} uplinks", timeout);
+    public Task WaitForUplinksAsync(int count, TimeSpan? timeout = null) => UntilAsync(
+        () => Directory.Snapshot() is [var session] && session.Tunnel.Uplinks.Count == count,
+        $"the session has {count} uplinks",
+        timeout);
 
-    /// <summary>Waits until this many requests are recorded: that is after their answers, and each has its number before it is there.</summary>
+    /// <summary>Waits until this many requests are recorded: after their answers, and each as a whole.</summary>
     public async Task WaitForRecordsAsync(int count)
     {
         using var reader = Live.Ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
