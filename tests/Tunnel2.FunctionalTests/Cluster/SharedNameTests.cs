@@ -203,10 +203,18 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
     private static async Task WithinASecondAsync(Func<Task<bool>> holds)
     {
         var at = TimeProvider.System.GetTimestamp();
-        while (!await holds())
+        TimeSpan asked;
+        do
         {
-            Assert.True(TimeProvider.System.GetElapsedTime(at) < TimeSpan.FromSeconds(1), "All nodes know it within a second.");
+            // What is asked before the second is over may be answered by the old knowledge, however long the answers take.
+            asked = TimeProvider.System.GetElapsedTime(at);
+            if (await holds())
+            {
+                return;
+            }
         }
+        while (asked < TimeSpan.FromSeconds(1));
+        Assert.Fail("All nodes know it within a second.");
     }
 
     private static Task AllHealthyAsync(RealCluster cluster, int node, bool isHealthy) => cluster.Nodes[node].UntilAsync(
