@@ -19,9 +19,8 @@ internal static partial class LoopVisitors
     public static async Task<TVisitor> OnAsync<TVisitor>(EntryFixture entry, EpollLoop loop, Func<Task<TVisitor>> connect)
     {
         var before = loop.HandleCount;
-        using var busy = new ManualResetEventSlim();
         var others = entry.Loops.Where(other => other != loop).ToArray();
-        await Task.WhenAll(others.Select(other => LoopFault.HoldAsync(other, busy)));
+        var held = await Task.WhenAll(others.Select(HeldLoop.HoldAsync));
         Task<TVisitor> visitor;
         try
         {
@@ -30,7 +29,10 @@ internal static partial class LoopVisitors
         }
         finally
         {
-            busy.Set();
+            foreach (var other in held)
+            {
+                await other.DisposeAsync();
+            }
         }
 
         return await visitor.WaitAsync(_limit);

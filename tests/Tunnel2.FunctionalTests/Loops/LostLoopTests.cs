@@ -23,19 +23,13 @@ public sealed class LostLoopTests
         var lost = LoopVisitors.LoopOf(entry, "web");
         var peers = await Peers.OpenAsync(entry, lost);
         Assert.Equal("200 ready", await ReadyAsync(entry));
-        var until = new ManualResetEventSlim();
-        try
+        await using (await HeldLoop.HoldAsync(lost))
         {
-            await LoopFault.HoldAsync(lost, until);
             await UntilAsync(entry, time, "503 event loop 0 hangs");
             await peers.AssertAsync(entry, backend, lost, web);
             await WaitSignal.UntilAsync(() => lost.HandleCount == 2, "only the listeners are left on the loop", _limit);
             Assert.Contains("tunnel2_entry_engine_loops_failed{state=\"hung\"} 1\n", LoopVisitors.Metrics(entry), StringComparison.Ordinal);
             time.Advance(TimeSpan.FromSeconds(3));
-        }
-        finally
-        {
-            until.Set();
         }
 
         await UntilAsync(entry, time, "200 ready");

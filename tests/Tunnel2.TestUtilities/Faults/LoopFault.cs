@@ -4,23 +4,10 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.TestUtilities;
 
-/// <summary>Ways in which the thread of an event loop stops to serve.</summary>
+/// <summary>Ways in which what an event loop waits on fails.</summary>
 internal static class LoopFault
 {
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(60);
-
-    /// <summary>Keeps a loop's thread in a callback until the event is set.</summary>
-    /// <returns>Completes when the thread is kept.</returns>
-    public static Task HoldAsync(EpollLoop loop, ManualResetEventSlim until)
-    {
-        var held = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        loop.Schedule(_ =>
-        {
-            held.SetResult();
-            until.Wait(_limit);
-        }, null);
-        return held.Task.WaitAsync(_limit);
-    }
 
     /// <summary>Takes away what a loop waits on: it is another descriptor now, of which nobody can wait. The thread fails with its next
     /// wait.</summary>

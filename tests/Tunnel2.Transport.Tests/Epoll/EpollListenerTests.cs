@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Tests.Epoll;
@@ -107,7 +108,7 @@ public sealed class EpollListenerTests
         var endPoint = listeners[0].EndPoint;
         foreach (var (held, other) in new[] { (first, second), (second, first) })
         {
-            await using (await BusyLoop.HoldAsync(held))
+            await using (await HeldLoop.HoldAsync(held))
             {
                 for (var i = 0; i < 20; i++)
                 {
@@ -155,7 +156,7 @@ public sealed class EpollListenerTests
         // Only the other one has time, until it has seen enough of them leave.
         using (var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp))
         {
-            await using (await BusyLoop.HoldAsync(home))
+            await using (await HeldLoop.HoldAsync(home))
             {
                 while (other.HandleCount > 0)
                 {
@@ -174,7 +175,7 @@ public sealed class EpollListenerTests
         }
 
         // It comes back by itself.
-        await using (await BusyLoop.HoldAsync(home))
+        await using (await HeldLoop.HoldAsync(home))
         {
             await VisitAsync(endPoint);
         }
@@ -211,36 +212,6 @@ public sealed class EpollListenerTests
         using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
         await visitor.ConnectAsync(endPoint, TestContext.Current.CancellationToken);
         Assert.Equal(0, await visitor.ReceiveAsync(new byte[1]).WaitAsync(_limit, TestContext.Current.CancellationToken));
-    }
-
-    /// <summary>A loop that is kept busy until this is disposed of.</summary>
-    private sealed class BusyLoop : IAsyncDisposable
-    {
-        private readonly ManualResetEventSlim _busy = new();
-        private readonly TaskCompletionSource _entered = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        private readonly TaskCompletionSource _released = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-        public static async Task<BusyLoop> HoldAsync(EpollLoop loop)
-        {
-            var held = new BusyLoop();
-            loop.Schedule(static state => ((BusyLoop)state!).Wait(), held);
-            await held._entered.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
-            return held;
-        }
-
-        public async ValueTask DisposeAsync()
-        {
-            _busy.Set();
-            await _released.Task.WaitAsync(_limit, TestContext.Current.CancellationToken);
-            _busy.Dispose();
-        }
-
-        private void Wait()
-        {
-            _entered.SetResult();
-            _busy.Wait(_limit);
-            _released.SetResult();
-        }
     }
 
     private sealed class Gate : Tunnel2.Transport.Sockets.IAcceptGate

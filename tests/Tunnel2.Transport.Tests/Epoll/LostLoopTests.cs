@@ -59,8 +59,7 @@ public sealed class LostLoopTests
     public async Task What_was_scheduled_when_a_loop_dies_runs_all_the_same()
     {
         using var loop = new EpollLoop(null, 0, static () => true);
-        using var until = new ManualResetEventSlim();
-        await LoopFault.HoldAsync(loop, until);
+        await using var held = await HeldLoop.HoldAsync(loop);
         var ran = new AsyncCounter("work that ran");
         for (var i = 0; i < 1000; i++)
         {
@@ -69,7 +68,7 @@ public sealed class LostLoopTests
         }
 
         LoopFault.TakeAway(loop);
-        until.Set();
+        held.Release();
         await ran.WaitForAsync(2000, _limit);
     }
 
@@ -77,13 +76,12 @@ public sealed class LostLoopTests
     public async Task A_loop_that_is_given_up_ends_its_connections_though_its_thread_hangs_and_serves_again_when_it_comes_back()
     {
         using var loop = new EpollLoop();
-        using var until = new ManualResetEventSlim();
         await using var waiting = await Connection.OpenAsync(loop);
         await using var sending = await Connection.OpenAsync(loop);
         var reading = waiting.Pipe.Input.ReadAsync().AsTask();
         var flushing = sending.Pipe.Output.WriteAsync(new byte[20_000_000]).AsTask();
         Assert.False(flushing.IsCompleted);
-        await LoopFault.HoldAsync(loop, until);
+        await using var held = await HeldLoop.HoldAsync(loop);
         var queued = RunAsync(loop);
 
         loop.GiveUp();
@@ -95,7 +93,7 @@ public sealed class LostLoopTests
         Assert.False(await RunAsync(loop));
         Assert.Equal((false, 0, 1, 1), (loop.IsInService, loop.HandleCount, waiting.Closed, sending.Closed));
 
-        until.Set();
+        held.Release();
         loop.TakeBack();
         Assert.True(loop.IsInService);
         Assert.True(await RunAsync(loop));

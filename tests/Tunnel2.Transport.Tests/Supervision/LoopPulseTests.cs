@@ -16,13 +16,12 @@ public sealed class LoopPulseTests
         var pulse = new LoopPulse(engine);
         Assert.True(pulse.Look());
         await WaitSignal.UntilAsync(pulse.Look, "both loops do rounds", _limit);
-        using var until = new ManualResetEventSlim();
-        await LoopFault.HoldAsync(engine.Loops[1], until);
+        await using var held = await HeldLoop.HoldAsync(engine.Loops[1]);
         pulse.Look();
         Assert.False(pulse.Look());
         Assert.False(pulse.Look());
 
-        until.Set();
+        held.Release();
         await WaitSignal.UntilAsync(pulse.Look, "the held loop does rounds again", _limit);
     }
 
