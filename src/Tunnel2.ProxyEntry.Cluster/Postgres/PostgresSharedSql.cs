@@ -8,8 +8,8 @@ internal static class PostgresSharedSql
 
     /// <summary>
     /// $1 kind, $2 how many documents at most, $3 the version after which a change counts; 0: all, $4 the key after which they begin, $5
-    /// how many notes of what was removed. One statement, so that all is of one moment. First comes a row with the number of documents as its
-    /// version, their sum and the latest version, then the row of the kind; what was removed has no value. Sum and notes are with the
+    /// how many notes of what was removed. One statement, so that all is of one moment. First comes a row with the number of documents as
+    /// its version, their sum and the latest version, then the row of the kind; what was removed has no value. Sum and notes are with the
     /// documents that begin with the first one.
     /// </summary>
     public const string Read =

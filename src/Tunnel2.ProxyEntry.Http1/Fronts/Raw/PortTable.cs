@@ -306,7 +306,7 @@ internal sealed partial class PortTable : IDisposable
         entry.Target = target;
         entry.Users++;
         _ports[port] = entry;
-        return new TunnelPort(new Lease(this, entry), null, isKnown);
+        return new TunnelPort(new Lease(this, entry), null) { IsKnown = isKnown };
     }
 
     /// <returns>Why it cannot; null: it listens.</returns>
