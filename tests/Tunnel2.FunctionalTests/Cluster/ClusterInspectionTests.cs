@@ -55,6 +55,7 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/exchanges")).StatusCode);
         Assert.Empty(Ids(await cluster.GetAsync(0, Session + "/exchanges")));
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/inspection")).StatusCode);
+        await cluster.EndedAsync();
         Assert.Equal(404, (await cluster.AskAsync(0, Session + "/exchanges")).Status);
         Assert.Equal(404, (await cluster.AskAsync(1, Session + "/exchanges")).Status);
     }
@@ -142,6 +143,7 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         await AssertKeptAsync(0, 1, 2);
         Assert.Equal([3, 1, 1], Enumerable.Range(0, 3).Select(node => Stores(node).Count));
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/inspection")).StatusCode);
+        await cluster.EndedAsync();
         for (var node = 0; node < 3; node++)
         {
             Assert.All(Stores(node), Assert.Null);
@@ -246,6 +248,10 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         await using var cluster = await StartAsync(server, 2);
         await cluster.StartAgentAsync(0, 1);
         await cluster.InspectAsync(0);
+
+        // That a node keeps exchanges is news too.
+        await cluster.KeepsAsync(0, "e1");
+        await cluster.KeepsAsync(0, "e2");
         var version = (await cluster.GetAsync(0, Session + "/exchanges")).GetProperty("version").GetString();
         var waiting = cluster.GetAsync(0, $"{Session}/exchanges?since={version}&wait=25");
         Assert.False(waiting.IsCompleted);
