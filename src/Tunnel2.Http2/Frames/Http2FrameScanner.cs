@@ -23,6 +23,9 @@ internal sealed class Http2FrameScanner
     /// <summary>Whether the bytes so far end with a frame.</summary>
     public bool IsBetweenFrames => _count == 0 && _skip == 0;
 
+    /// <summary>Bytes at the end that belong to a header, and to what is shown with it, which are not complete yet.</summary>
+    public int Gathered => _count;
+
     /// <summary>
     /// Reads up to the next header, and what is shown of its payload. The rest of the payload is skipped by the next calls.
     /// </summary>

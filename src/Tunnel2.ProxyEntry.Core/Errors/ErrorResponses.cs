@@ -57,6 +57,13 @@ internal static class ErrorResponses
             headers.Add(new("Retry-After", Math.Max(0, seconds).ToString(CultureInfo.InvariantCulture)));
         }
 
+        if (info.Error == ProxyError.RequestHeadTooLarge)
+        {
+            // The rest of the head was not read, and may say that the request is one of gRPC.
+            headers.Add(new("Grpc-Status", GrpcStatus.Of(info).ToString(CultureInfo.InvariantCulture)));
+            headers.Add(new("Grpc-Message", GrpcStatus.MessageOf(info)));
+        }
+
         var body = format == ErrorBodyFormat.Html ? ErrorPage.Render(info, details) : ProblemJson.Render(info, details);
         return new ErrorResponse(info.Status, headers.ToArray(), body);
     }

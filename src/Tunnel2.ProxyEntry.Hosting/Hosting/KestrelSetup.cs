@@ -75,7 +75,7 @@ internal static class KestrelSetup
                 listen.Use(listen.ApplicationServices.GetRequiredService<BalancerHeaders>().Use);
                 listen.TakeTurns();
                 UseHttp1Front(listen);
-                UseHttp2Link(listen);
+                UseHttp2Link(listen, settings);
                 listeners.Add(("http", listen));
             });
         }
@@ -96,7 +96,7 @@ internal static class KestrelSetup
                 listen.ReturnToLoop();
                 listen.TakeTurns();
                 UseHttp1Front(listen);
-                UseHttp2Link(listen);
+                UseHttp2Link(listen, settings);
                 listeners.Add(("https", listen));
             });
         }
@@ -129,14 +129,15 @@ internal static class KestrelSetup
     }
 
     /// <summary>What the front before it did not serve is HTTP/2: the link sees its frames on their way to Kestrel and back.</summary>
-    private static void UseHttp2Link(ListenOptions listen)
+    private static void UseHttp2Link(ListenOptions listen, ProxyEntrySettings settings)
     {
         var time = listen.ApplicationServices.GetRequiredService<TimeProvider>();
         var floods = listen.ApplicationServices.GetRequiredService<Http2Floods>();
+        var heads = KestrelHeadLimits.Shortened(settings);
         listen.Use((ConnectionDelegate next) => connection =>
         {
             var visitor = connection.RemoteEndPoint;
-            var link = new Http2Link(connection.Transport, time, flood => floods.Report(flood, visitor));
+            var link = new Http2Link(connection.Transport, time, heads, flood => floods.Report(flood, visitor));
             connection.Features.Set(link);
             connection.Transport = link;
             return next(connection);

@@ -83,16 +83,20 @@ public sealed class HeadLimitTests
         Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Status);
     });
 
-    /// <summary>Far beyond what a connection is to outlive.</summary>
+    /// <summary>Far beyond what Kestrel reads.</summary>
     private static IEnumerable<(string What, string Path, (string Name, string Value)[] Fields)> HugeCases =>
     [
         ("a field of 450,000 bytes", "/", Fields(1, 450_000)),
         ("640 KB of fields", "/", Fields(640, 1000)),
-        ("6.4 MB of fields", "/", Fields(640, 10_000)),
         ("10,000 fields", "/", Fields(10_000, 5)),
         ("a path of 170,000 bytes", "/" + Text(170_000), []),
         ("a path of 1,700,000 bytes", "/" + Text(1_700_000), []),
+        ("1.7 MB of fields", "/", Fields(17, 100_000)),
     ];
+
+    /// <summary>More than is read to keep a connection.</summary>
+    private static (string What, string Path, (string Name, string Value)[] Fields) TooHuge =>
+        ("6.4 MB of fields", "/", Fields(640, 10_000));
 
     [Theory]
     [InlineData(false)]
@@ -109,6 +113,18 @@ public sealed class HeadLimitTests
                 (answer.Status, answer.GoAway) == (status, null), $"{what}: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
         }
 
+        foreach (var (what, path, fields) in HugeCases)
+        {
+            var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, path, fields: fields));
+            Assert.True(
+                (answer.Status, answer.GoAway) == (path.Length > 1 ? 414 : 431, null),
+                $"{what}: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
+            answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls, method: "POST"), "body", trailers: fields);
+            Assert.True(
+                fields.Length == 0 || (answer.Status, answer.GoAway) == (400, null),
+                $"{what}, in trailers: {answer.Status} RST {answer.Reset} GOAWAY {answer.GoAway}");
+        }
+
         _release.Set();
         var kept = await held.ReadWholeAsync();
         Assert.Equal((200, "ok", null), (kept.Status, kept.Body, kept.GoAway));
@@ -123,7 +139,7 @@ public sealed class HeadLimitTests
         await using var other = await Http2Visitor.ConnectAsync(endPoint, isTls);
         var held = await other.SendAsync(Http2Visitor.Request(isTls, "/held"));
         await _holding.WaitForAsync(1);
-        foreach (var (what, path, fields) in HugeCases)
+        foreach (var (what, path, fields) in HugeCases.Append(TooHuge))
         {
             int status;
             if (front.StartsWith("HTTP/1.1", StringComparison.Ordinal))

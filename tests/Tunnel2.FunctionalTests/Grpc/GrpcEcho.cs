@@ -31,10 +31,8 @@ public sealed class GrpcEcho : GrpcEchoBase
             (entry.Key.StartsWith("echo-trailer", StringComparison.Ordinal) ? context.ResponseTrailers : head).Add(entry);
         }
 
-        if (context.RequestHeaders.Get("large") is { } large)
-        {
-            head.Add("echo-large", new string('x', int.Parse(large.Value, CultureInfo.InvariantCulture)));
-        }
+        AddLarge(head, context.RequestHeaders.Get("large"));
+        AddLarge(context.ResponseTrailers, context.RequestHeaders.Get("large-trailer"));
 
         await context.WriteResponseHeadersAsync(head);
         return AnswerTo(request, context);
@@ -90,6 +88,14 @@ public sealed class GrpcEcho : GrpcEchoBase
         {
             FailIfAsked(context);
             await responses.WriteAsync(AnswerTo(requests.Current, context));
+        }
+    }
+
+    private static void AddLarge(Metadata fields, Metadata.Entry? asked)
+    {
+        if (asked is not null)
+        {
+            fields.Add("echo-large", new string('x', int.Parse(asked.Value, CultureInfo.InvariantCulture)));
         }
     }
 

@@ -12,6 +12,8 @@ namespace Tunnel2.FunctionalTests.Grpc;
 [Trait("Engine", "each")]
 public sealed class GrpcTests
 {
+    private const int Mebibyte = 1024 * 1024;
+
     [Theory]
     [InlineData(0)]
     [InlineData(1)]
@@ -156,17 +158,45 @@ public sealed class GrpcTests
         });
     });
 
+    /// <summary>The call alone fails, with a status that says why; others on its connection, one of them open meanwhile, go on.</summary>
     [Fact]
-    public Task Metadata_of_a_mebibyte_are_refused_and_the_next_call_passes() => GrpcTunnel.RunAsync(static async (channel, _) =>
+    public Task Metadata_of_a_mebibyte_are_a_status_in_every_place() => GrpcTunnel.RunAsync(static async (channel, _) =>
     {
-        var request = await Assert.ThrowsAsync<RpcException>(
-            () => UnaryAsync(channel, [1], new Metadata { { "echo-text", new string('x', 1024 * 1024) } }));
-        Assert.NotEqual(StatusCode.OK, request.StatusCode);
-        var response = await Assert.ThrowsAsync<RpcException>(
-            () => UnaryAsync(channel, [1], new Metadata { { "large", $"{1024 * 1024}" } }));
-        Assert.NotEqual(StatusCode.OK, response.StatusCode);
-        Assert.Equal([1], await UnaryAsync(channel, [1]));
+        using var open = channel.CreateCallInvoker().AsyncDuplexStreamingCall(BothMethod, null, default);
+        await SendAndReadAsync(open, 1);
+        foreach (var fields in (Metadata[])
+        [
+            new() { { "echo-text", new string('x', Mebibyte) } },
+            [.. Enumerable.Range(0, 16).Select(static i => new Metadata.Entry($"echo-{i}", new string('x', Mebibyte / 16)))],
+            [.. Enumerable.Range(0, 1024).Select(static i => new Metadata.Entry($"echo-{i}", new string('x', Mebibyte / 1024)))],
+        ])
+        {
+            await AssertFailsAsync(
+                channel, fields, StatusCode.ResourceExhausted, "visitor: Request headers too large (request-head-too-large)");
+            await SendAndReadAsync(open, 2);
+        }
+
+        foreach (var place in (string[])["large", "large-trailer"])
+        {
+            await AssertFailsAsync(
+                channel, new Metadata { { place, $"{Mebibyte}" } }, StatusCode.Unavailable,
+                "backend: The response headers are too large (backend-head-too-large)");
+            await SendAndReadAsync(open, 3);
+        }
     });
+
+    [Fact]
+    public Task Metadata_of_a_mebibyte_are_a_status_of_grpc_web_too() => GrpcTunnel.RunAsync(
+        static async (channel, _) =>
+        {
+            await AssertFailsAsync(
+                channel, new Metadata { { "echo-text", new string('x', Mebibyte) } }, StatusCode.ResourceExhausted,
+                "visitor: Request headers too large (request-head-too-large)");
+            await AssertFailsAsync(
+                channel, new Metadata { { "large", $"{Mebibyte}" } }, StatusCode.Unavailable,
+                "backend: The response headers are too large (backend-head-too-large)");
+        },
+        isWeb: true);
 
     [Fact]
     public Task Metadata_beyond_the_limit_are_a_status_and_the_next_call_passes() => GrpcTunnel.RunAsync(static async (channel, _) =>
@@ -221,6 +251,21 @@ public sealed class GrpcTests
             StatusCode.Unavailable, (await Assert.ThrowsAsync<RpcException>(() => UnaryAsync(channel, [1]))).StatusCode),
         new TunnelSetup { Agent = static options => options with { Upstream = new BackendTarget(false, "127.0.0.1", 1) } },
         isWeb: true);
+
+    /// <summary>Calls, and once more without the metadata.</summary>
+    private static async Task AssertFailsAsync(GrpcChannel channel, Metadata fields, StatusCode status, string detail)
+    {
+        var error = await Assert.ThrowsAsync<RpcException>(() => UnaryAsync(channel, [1], fields));
+        Assert.Equal((status, detail), (error.StatusCode, error.Status.Detail));
+        Assert.Equal([1], await UnaryAsync(channel, [1]));
+    }
+
+    private static async Task SendAndReadAsync(AsyncDuplexStreamingCall<byte[], byte[]> call, byte message)
+    {
+        await call.RequestStream.WriteAsync([message]);
+        Assert.True(await call.ResponseStream.MoveNext(CancellationToken.None));
+        Assert.Equal([message], call.ResponseStream.Current);
+    }
 
     private static async Task<byte[]> UnaryAsync(GrpcChannel channel, byte[] message, Metadata? headers = null) =>
         await channel.CreateCallInvoker().AsyncUnaryCall(UnaryMethod, null, new CallOptions(headers), message);

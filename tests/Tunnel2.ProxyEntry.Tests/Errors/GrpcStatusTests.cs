@@ -25,6 +25,16 @@ public sealed class GrpcStatusTests
         Assert.Equal("application/grpc", fields["content-type"]);
     }
 
+    /// <summary>Of a head that is too large not all was read: it may be one of gRPC.</summary>
+    [Fact]
+    public void Only_an_answer_to_a_head_that_is_too_large_has_the_status_in_every_form() => Assert.All(
+        ProxyErrorCatalog.All,
+        static info => Assert.All(
+            [ErrorBodyFormat.Html, ErrorBodyFormat.ProblemJson],
+            format => Assert.Equal(
+                info.Error == ProxyError.RequestHeadTooLarge ? "8" : null,
+                ErrorResponses.Get(info.Error, format).Headers.SingleOrDefault(static field => field.Key == "Grpc-Status").Value)));
+
     [Fact]
     public void Every_error_has_a_message_that_needs_no_escapes() => Assert.All(
         ProxyErrorCatalog.All,

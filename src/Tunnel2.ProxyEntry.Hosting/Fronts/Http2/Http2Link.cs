@@ -8,8 +8,9 @@ namespace Tunnel2.ProxyEntry.Fronts.Http2;
 
 /// <summary>
 /// Stands between a visitor's connection and Kestrel's HTTP/2, and sees the frames of both directions pass. Kestrel has no way to send an
-/// interim response, does not report the code of a visitor's reset, and takes frames that carry nothing without end. The link sends the
-/// first, keeps the second and bounds the third. Bytes that pass are not copied. Thread-safe.
+/// interim response, does not report the code of a visitor's reset, takes frames that carry nothing without end, and ends the connection
+/// for a head that is too large. The link sends the first, keeps the second, bounds the third and shortens the last. Bytes that pass are
+/// not copied, but for header blocks of several frames. Thread-safe.
 /// </summary>
 /// <remarks>
 /// One gate guards all state of both directions. It is held while bytes are looked at, and never during a wait.
@@ -47,12 +48,13 @@ internal sealed class Http2Link : IDuplexPipe
     /// <summary>Takes its place on a transport.</summary>
     /// <param name="transport">The visitor's connection, after TLS if there is any.</param>
     /// <param name="time">The clock.</param>
+    /// <param name="heads">What is left of blocks that are too large.</param>
     /// <param name="flooded">Called once, when the connection is ended because of what the visitor sent.</param>
-    public Http2Link(IDuplexPipe transport, TimeProvider time, Action<Http2Flood>? flooded = null)
+    public Http2Link(IDuplexPipe transport, TimeProvider time, HpackShortenerLimits heads, Action<Http2Flood>? flooded = null)
     {
         _flooded = flooded;
         _flood = new Http2FloodGuard(time);
-        _input = new Http2LinkInput(this, transport.Input);
+        _input = new Http2LinkInput(this, transport.Input, heads);
         _output = new Http2LinkOutput(this, transport.Output);
     }
 
@@ -99,7 +101,10 @@ internal sealed class Http2Link : IDuplexPipe
     }
 
     /// <summary>Bytes of the visitor, before Kestrel reads them.</summary>
-    public void OnReceived(Http2FrameScanner frames, ReadOnlySpan<byte> bytes)
+    /// <param name="frames">Finds the frames.</param>
+    /// <param name="bytes">The bytes; shortened by what was looked at.</param>
+    /// <returns>Whether it stopped after the header of a frame that begins a block of several frames.</returns>
+    public bool OnReceived(Http2FrameScanner frames, scoped ref ReadOnlySpan<byte> bytes)
     {
         Http2Flood? flood = null;
         lock (Gate)
@@ -111,14 +116,36 @@ internal sealed class Http2Link : IDuplexPipe
                     Volatile.Write(ref _isRefused, true);
                     flood = Http2Floods.KindOf(header.Type);
                 }
+                else if (header.Type == Http2FrameType.Headers && !header.Has(Http2FrameFlags.EndHeaders))
+                {
+                    return true;
+                }
             }
         }
 
         if (flood is { } kind)
         {
-            _flooded?.Invoke(kind);
-            _output.End(Http2ErrorCode.EnhanceYourCalm);
+            EndFor(kind);
         }
+
+        return false;
+    }
+
+    /// <summary>A CONTINUATION of a block that the visitor's side of the link takes apart itself.</summary>
+    /// <param name="isTooMuch">Whether the block has become larger than any may be.</param>
+    public void OnContinuation(bool isTooMuch)
+    {
+        lock (Gate)
+        {
+            if (_isRefused || (_flood.TryTake() && !isTooMuch))
+            {
+                return;
+            }
+
+            Volatile.Write(ref _isRefused, true);
+        }
+
+        EndFor(Http2Flood.Continuation);
     }
 
     /// <summary>A frame of ours that Kestrel has written. The gate is held.</summary>
@@ -202,6 +229,12 @@ internal sealed class Http2Link : IDuplexPipe
         var written = HpackInteger.Write(destination, SizeUpdate, 5, (int)table.Smallest);
         var last = (int)Math.Min(table.Last, DefaultTable);
         return last == table.Smallest ? written : written + HpackInteger.Write(destination[written..], SizeUpdate, 5, last);
+    }
+
+    private void EndFor(Http2Flood kind)
+    {
+        _flooded?.Invoke(kind);
+        _output.End(Http2ErrorCode.EnhanceYourCalm);
     }
 
     private static int SlotOf(int streamId) => (streamId >> 1) & (Remembered - 1);

@@ -23,6 +23,7 @@ internal sealed class Http2LinkOutput(Http2Link link, PipeWriter inner) : PipeWr
     private TaskCompletionSource? _ownFlush;
     private Place _place;
     private bool _inBlock;
+    private bool _hasSettings;
     private bool _isFlushing;
     private bool _endsAfterPending;
     private bool _isOver;
@@ -282,6 +283,20 @@ internal sealed class Http2LinkOutput(Http2Link link, PipeWriter inner) : PipeWr
         while (!block.IsEmpty);
     }
 
+    /// <summary>
+    /// Kestrel's settings say what it reads of a head. Clients keep to that: they fail a larger request themselves, each in its way. More
+    /// reaches us, and gets our answer.
+    /// </summary>
+    private void AppendSettingsUnsynchronized()
+    {
+        _hasSettings = true;
+        _pending ??= new ArrayBufferWriter<byte>();
+        var frame = _pending.GetSpan(Http2FrameHeader.Size + Http2Frames.SettingLength);
+        new Http2FrameHeader(Http2Frames.SettingLength, Http2FrameType.Settings, Http2FrameFlags.None, 0).Write(frame);
+        Http2Frames.WriteSetting(frame[Http2FrameHeader.Size..], Http2SettingId.MaxHeaderListSize, Http2LargeBlock.MostBytes);
+        _pending.Advance(Http2FrameHeader.Size + Http2Frames.SettingLength);
+    }
+
     private void AppendGoAwayUnsynchronized(Http2ErrorCode code)
     {
         if (_isOver || _endsAfterPending)
@@ -412,6 +427,11 @@ internal sealed class Http2LinkOutput(Http2Link link, PipeWriter inner) : PipeWr
             _inBlock = header.Type is Http2FrameType.Headers or Http2FrameType.Continuation
                 ? !header.Has(Http2FrameFlags.EndHeaders)
                 : _inBlock;
+            if (header.Type == Http2FrameType.Settings && !header.Has(Http2FrameFlags.Ack) && !_hasSettings)
+            {
+                AppendSettingsUnsynchronized();
+            }
+
             if (!link.OnSentUnsynchronized(header, begin))
             {
                 AppendGoAwayUnsynchronized(Http2ErrorCode.EnhanceYourCalm);

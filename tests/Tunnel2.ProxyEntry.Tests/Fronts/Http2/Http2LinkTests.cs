@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.IO.Pipelines;
 using Tunnel2.Http2.Frames;
+using Tunnel2.Http2.Hpack;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Fronts.Http2;
@@ -239,7 +240,7 @@ public sealed class Http2LinkTests
 
         public Wire()
         {
-            Link = new Http2Link(this, new ManualTimeProvider(), Floods.Add);
+            Link = new Http2Link(this, new ManualTimeProvider(), new HpackShortenerLimits(50_000, 20, 5000, 60_000), Floods.Add);
             var preface = Http2Frames.Preface.ToArray();
             _in.Writer.Write(preface);
         }
