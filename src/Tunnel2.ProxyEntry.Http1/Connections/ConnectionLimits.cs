@@ -1,5 +1,4 @@
 using System.Net.Sockets;
-using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Limits;
@@ -47,8 +46,7 @@ internal sealed class ConnectionLimits
         ListenerConnections tracked,
         ConnectionMetrics metrics,
         TimeProvider timeProvider,
-        ILogger<ConnectionLimits> logger,
-        IOtherNodes? others = null)
+        ILogger<ConnectionLimits> logger)
     {
         _settings = settings;
         _uplinks = uplinks;
@@ -58,8 +56,7 @@ internal sealed class ConnectionLimits
         _failureLines = new OncePerSecond(timeProvider);
         Visitors = new ConnectionLimit("visitors", Provisional, Provisional, settings.TrustedProxies);
         Admin = new ConnectionLimit("admin", Provisional, Provisional);
-        Handshakes = new HandshakeQueue(
-            new ConnectionLimit("handshakes", Provisional, Provisional), timeProvider, others is null ? null : () => others.Exist);
+        Handshakes = new HandshakeQueue(new ConnectionLimit("handshakes", Provisional, Provisional), timeProvider);
         Watch(Visitors, (most, pressed) =>
         {
             var ended = visitors.EndWaiting(most, pressed ? _leastPressed : _leastIdle, pressed ? _leastPressed : _leastHead);
