@@ -10,6 +10,11 @@ internal sealed class FaultCluster : IAsyncDisposable
 {
     private static readonly TimeSpan _startLimit = TimeSpan.FromSeconds(60);
 
+    /// <summary>
+    /// Agents of a release are native code. These would compile what they do often a second time just when all of them come back.
+    /// </summary>
+    private static readonly Dictionary<string, string?> _compiledOnce = new() { ["DOTNET_TieredCompilation"] = "0" };
+
     private readonly List<ProcessRunner> _agents = [];
     private readonly FaultNetwork _network;
     private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-faults-").FullName;
@@ -63,7 +68,8 @@ internal sealed class FaultCluster : IAsyncDisposable
     /// <summary>Starts an agent process with tunnels of these names; they are ready when the task ends.</summary>
     /// <param name="names">The names.</param>
     /// <param name="service">Their service; null: the backend.</param>
-    public async Task<ProcessRunner> StartAgentAsync(IReadOnlyList<string> names, IPEndPoint? service = null)
+    /// <param name="isElsewhere">Whether it stands for agents of other machines: the nodes' processors are not for them.</param>
+    public async Task<ProcessRunner> StartAgentAsync(IReadOnlyList<string> names, IPEndPoint? service = null, bool isElsewhere = false)
     {
         var file = Path.Combine(_folder, $"tunnels-{_agents.Count}.yml");
         await File.WriteAllLinesAsync(
@@ -74,7 +80,10 @@ internal sealed class FaultCluster : IAsyncDisposable
                 "tunnels:",
                 .. names.Select(name => $"  - name: {name}\n    upstream: {service ?? _backendAddress}"),
             ]);
-        var agent = BuiltPrograms.StartAgent(["start", "--config", file, "--json"]);
+        string[] arguments = ["start", "--config", file, "--json"];
+        var agent = isElsewhere
+            ? ProcessRunner.Start("nice", ["-n", "10", "dotnet", BuiltPrograms.AgentPath, .. arguments], _compiledOnce, Path.GetTempPath())
+            : BuiltPrograms.StartAgent(arguments);
         _agents.Add(agent);
         foreach (var name in names)
         {

@@ -25,6 +25,11 @@ internal sealed record BackoffSchedule
     /// <summary>The ceiling while the outage is young.</summary>
     public TimeSpan YoungCap { get; init; } = TimeSpan.FromSeconds(2);
 
+    /// <summary>
+    /// The least ceiling while another session of the agent serves its visitors: nobody waits for this one, and other agents may have none.
+    /// </summary>
+    public TimeSpan ServedCeiling { get; init; } = TimeSpan.FromSeconds(5);
+
     /// <summary>A connection that lived as long ends the outage before it: the next delay is the first again.</summary>
     public TimeSpan StableLife { get; init; } = TimeSpan.FromSeconds(10);
 

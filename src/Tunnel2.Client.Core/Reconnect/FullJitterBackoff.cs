@@ -12,6 +12,8 @@ namespace Tunnel2.Client.Core.Reconnect;
 /// nothing. A server's retry-after is the minimum, and the jitter comes on top: agents that got the same number must not return at
 /// once either. An outage that the server announced stays young for longer: the server first finishes what it has, and only then starts
 /// again. An outage begins with the first end after a stable life, and a connection that lives for less than 10 s does not end it.
+/// An agent whose visitors are served by a session with another node takes up to 5 s from the first delay on: when a node dies, the agents
+/// that have nothing else come first.
 /// </remarks>
 internal sealed class FullJitterBackoff
 {
@@ -34,7 +36,8 @@ internal sealed class FullJitterBackoff
     /// <param name="upTime">How long the connection lived; zero when there was none.</param>
     /// <param name="retryAfter">The least the server asked for, or null.</param>
     /// <param name="announced">Whether the server said that it goes, so that it is expected back.</param>
-    public TimeSpan NextDelay(TimeSpan upTime, TimeSpan? retryAfter = null, bool announced = false)
+    /// <param name="isServed">Whether another session serves the visitors meanwhile.</param>
+    public TimeSpan NextDelay(TimeSpan upTime, TimeSpan? retryAfter = null, bool announced = false, bool isServed = false)
     {
         if (_outageStart is null || upTime >= _schedule.StableLife || (announced && !_announced))
         {
@@ -50,9 +53,11 @@ internal sealed class FullJitterBackoff
         // Doubles no further than the limit of the moment, so that the end of the young outage continues from 2 s and not from 30 s.
         _ceiling = Min(ceiling * 2, limit);
 
-        TimeSpan jitter = ceiling * _random.NextDouble();
+        TimeSpan jitter = (isServed ? Max(ceiling, _schedule.ServedCeiling) : ceiling) * _random.NextDouble();
         return retryAfter is { } least && least > TimeSpan.Zero ? Min(least, _schedule.MaxRetryAfter) + jitter : jitter;
     }
 
     private static TimeSpan Min(TimeSpan a, TimeSpan b) => a < b ? a : b;
+
+    private static TimeSpan Max(TimeSpan a, TimeSpan b) => a > b ? a : b;
 }

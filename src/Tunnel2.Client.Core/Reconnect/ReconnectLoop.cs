@@ -25,6 +25,7 @@ internal sealed class ReconnectLoop
     private readonly IAgentEvents _events;
     private readonly FullJitterBackoff _backoff;
     private readonly TimeProvider _time;
+    private readonly IOtherSessions? _others;
 
     /// <summary>Makes a loop that has not started.</summary>
     /// <param name="options">Read for the server and <see cref="AgentOptions.ExitOnFailure"/>.</param>
@@ -36,13 +37,16 @@ internal sealed class ReconnectLoop
     /// <param name="events">Gets a report of every change.</param>
     /// <param name="backoff">Chooses the delays.</param>
     /// <param name="time">The clock the delays are measured with.</param>
+    /// <param name="others">The other sessions of the agent; null: there are never any.</param>
     public ReconnectLoop(
         AgentOptions options,
         Func<CancellationToken, Task<ConnectionEnd>> connect,
         IAgentEvents events,
         FullJitterBackoff backoff,
-        TimeProvider time)
+        TimeProvider time,
+        IOtherSessions? others = null)
     {
+        _others = others;
         _options = options;
         _connect = connect;
         _events = events;
@@ -83,11 +87,9 @@ internal sealed class ReconnectLoop
                 return exitCode;
             }
 
-            TimeSpan delay = _backoff.NextDelay(end.UpTime, end.RetryAfter, end.Reason == ConnectionEndReason.GoingAway);
-            _events.Reconnecting(delay);
             try
             {
-                await Task.Delay(delay, _time, stop).ConfigureAwait(false);
+                await WaitAsync(end, stop).ConfigureAwait(false);
             }
             catch (OperationCanceledException)
             {
@@ -97,6 +99,24 @@ internal sealed class ReconnectLoop
 
         _events.Stopped();
         return AgentExitCode.Stopped;
+    }
+
+    private async Task WaitAsync(ConnectionEnd end, CancellationToken stop)
+    {
+        var isServed = _others?.Exist == true;
+        TimeSpan delay = _backoff.NextDelay(end.UpTime, end.RetryAfter, end.Reason == ConnectionEndReason.GoingAway, isServed);
+        _events.Reconnecting(delay);
+        var start = _time.GetTimestamp();
+        var waiting = Task.Delay(delay, _time, stop);
+        if (isServed && end.RetryAfter is null && await _others!.WhenNoneAsync(waiting).ConfigureAwait(false))
+        {
+            // The other session is gone too: visitors wait now.
+            TimeSpan left = delay - _time.GetElapsedTime(start);
+            TimeSpan soon = _backoff.NextDelay(TimeSpan.Zero);
+            waiting = soon < left ? Task.Delay(soon, _time, stop) : waiting;
+        }
+
+        await waiting.ConfigureAwait(false);
     }
 
     private int? ExitCodeFor(ConnectionEndReason reason) => reason switch

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Session;
@@ -30,6 +31,9 @@ internal sealed partial class ServerGroup
 
     /// <summary>When a session was superseded at last; null: none was.</summary>
     private long? _superseded;
+
+    /// <summary>When a session was lost at last, and for how long another one that serves makes up for it; null: none was.</summary>
+    private (long At, TimeSpan Leisure)? _lost;
 
     /// <summary>An announced node with which there is no session, and why; null: there was one since.</summary>
     private ServerStatus? _unused;
@@ -120,7 +124,7 @@ internal sealed partial class ServerGroup
     {
         lock (_gate)
         {
-            if (LeftOfJudgementUnsynchronized() > TimeSpan.Zero)
+            if (LeftOfJudgementUnsynchronized() > TimeSpan.Zero || LeftOfLeisureUnsynchronized() > TimeSpan.Zero)
             {
                 return null;
             }
@@ -160,11 +164,23 @@ internal sealed partial class ServerGroup
         lock (_gate)
         {
             return LeftOfJudgementUnsynchronized() is var left && left > TimeSpan.Zero ? left
+                : LeftOfLeisureUnsynchronized() is var leisure && leisure > TimeSpan.Zero ? leisure
                 : _known.NextIn() is { } next ? next
                 : LeftOfReplacingUnsynchronized() is var pause && pause > TimeSpan.Zero ? pause
                 : null;
         }
     }
+
+    /// <summary>How much of the time is left that another session gives to make up for one that was lost.</summary>
+    private TimeSpan LeftOfLeisureUnsynchronized() =>
+        _lost is { } lost && HasSession() ? lost.Leisure - _timeProvider.GetElapsedTime(lost.At) : TimeSpan.Zero;
+
+    /// <summary>
+    /// A session is over, and another one serves: when a node dies, agents that have nothing else come first, and the others at any time of
+    /// some seconds.
+    /// </summary>
+    private void NoteLossUnsynchronized() => _lost = (
+        _timeProvider.GetTimestamp(), BackoffSchedule.Default.ServedCeiling * Random.Shared.NextDouble());
 
     private TimeSpan LeftOfReplacingUnsynchronized() =>
         _replacedAt is { } at ? _replacing - _timeProvider.GetElapsedTime(at) : TimeSpan.Zero;
@@ -187,20 +203,30 @@ internal sealed partial class ServerGroup
     private void NoteEndUnsynchronized(ConnectionEnd end) =>
         _superseded = end.Reason == ConnectionEndReason.Superseded ? _timeProvider.GetTimestamp() : _superseded;
 
-    /// <summary>Waits until there is a session with another server, or another node.</summary>
+    /// <summary>Whether there is a session with a server, or a node, that takes requests.</summary>
+    internal bool IsServed
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return HasSession();
+            }
+        }
+    }
+
+    /// <summary>Waits until there is such a session, or none.</summary>
+    /// <param name="isServed">Which of the two.</param>
     /// <param name="unless">Ends the wait.</param>
-    /// <returns>Whether there is one.</returns>
-    internal async Task<bool> IsElsewhereAsync(Task unless)
+    /// <returns>Whether it is so.</returns>
+    internal async Task<bool> IsAsync(bool isServed, Task unless)
     {
         while (!unless.IsCompleted)
         {
             var changed = WhenChanged;
-            lock (_gate)
+            if (IsServed == isServed)
             {
-                if (HasSession())
-                {
-                    return true;
-                }
+                return true;
             }
 
             await Task.WhenAny(changed, unless).ConfigureAwait(false);
@@ -221,6 +247,11 @@ internal sealed partial class ServerGroup
             var isNew = false;
             if (end.Reason != ConnectionEndReason.Stopped && !server.IsReplaced)
             {
+                if (wasConnected)
+                {
+                    NoteLossUnsynchronized();
+                }
+
                 _known.Failed(server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently, end.RetryAfter);
 
                 // Of nodes that fail one after the other, only the first one is said.

@@ -173,6 +173,11 @@ internal sealed partial class ServerGroup : IDisposable
         lock (_gate)
         {
             NoteEndUnsynchronized(end);
+            if (server is { IsAway: false, Urls.Count: > 0 })
+            {
+                NoteLossUnsynchronized();
+            }
+
             (server.IsConnected, server.Message) = (false, end.Message);
             server.IsAway = true;
             server.IsUnreachable = end.Reason == ConnectionEndReason.ServerUnreachable;

@@ -1,12 +1,13 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
+using Tunnel2.Client.Core.Reconnect;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Session;
 
 /// <summary>What the sessions with one of several servers report. Its state is guarded by the lock of the group.</summary>
-internal sealed class ServerReports : IAgentEvents, IClusterPlace, IDisposable
+internal sealed class ServerReports : IAgentEvents, IClusterPlace, IOtherSessions, IDisposable
 {
     private readonly ServerGroup _group;
     private readonly CancellationTokenSource _leaving = new();
@@ -103,7 +104,13 @@ internal sealed class ServerReports : IAgentEvents, IClusterPlace, IDisposable
     public Task WhenReplaced => _replaced.Task;
 
     /// <inheritdoc/>
-    public Task<bool> IsElsewhereAsync(Task unless) => _group.IsElsewhereAsync(unless);
+    public bool Exist => _group.IsServed;
+
+    /// <inheritdoc/>
+    public Task<bool> WhenNoneAsync(Task unless) => _group.IsAsync(isServed: false, unless);
+
+    /// <inheritdoc/>
+    public Task<bool> IsElsewhereAsync(Task unless) => _group.IsAsync(isServed: true, unless);
 
     /// <summary>Another session has taken its place. It gets no more new requests when the ones that it has are over.</summary>
     public void Replace()

@@ -86,7 +86,8 @@ internal sealed class TunnelAgent : IAgentRunner
         {
             var session = SessionWith(one, reports, itsWays);
             var loop = new ReconnectLoop(
-                one, RunOnceAsync, reports, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider);
+                one, RunOnceAsync, reports, new FullJitterBackoff(_timeProvider, Random.Shared), _timeProvider,
+                reports as IOtherSessions);
             var exitCode = await loop.RunAsync(end).ConfigureAwait(false);
             await session.WhenRetiredAsync().ConfigureAwait(false);
             return exitCode;

@@ -3,15 +3,27 @@ using Tunnel2.Multiplexing.Uplinks;
 namespace Tunnel2.ProxyEntry.Limits;
 
 /// <summary>Agents' connections that are still in their handshake, the oldest first. Thread-safe.</summary>
-internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timeProvider)
+/// <param name="limit">The limit of such connections.</param>
+/// <param name="timeProvider">The clock.</param>
+/// <param name="hasOthers">
+/// Whether there are other nodes, whose agents may come at once; null: there are none. A server that is alone has nobody to spare then:
+/// after its restart all of its agents come, and all visitors wait for them.
+/// </param>
+internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timeProvider, Func<bool>? hasOthers = null)
 {
     private readonly Lock _gate = new();
     private readonly LinkedList<PendingHandshake> _pending = [];
+    private readonly HandshakePace _pace = new(Environment.ProcessorCount, timeProvider);
 
     /// <summary>The limit of such connections.</summary>
     public ConnectionLimit Limit { get; } = limit;
 
-    /// <summary>A connection was accepted; <see cref="PendingHandshake.Finish"/> must follow.</summary>
+    /// <summary>When one that was accepted may begin. A quarter of the places, at most, is kept for those that wait.</summary>
+    /// <returns>False: it was given up.</returns>
+    public ValueTask<bool> WaitForTurnAsync(CancellationToken stopping) =>
+        hasOthers?.Invoke() == true ? _pace.WaitAsync(Limit.Most / 4, stopping) : ValueTask.FromResult(true);
+
+    /// <summary>A connection begins its handshake; <see cref="PendingHandshake.Finish"/> must follow.</summary>
     public PendingHandshake Add(IUplinkTransport transport, ConnectionPlace place)
     {
         var handshake = new PendingHandshake(this, transport, place, timeProvider.GetTimestamp());
@@ -58,7 +70,7 @@ internal sealed class HandshakeQueue(ConnectionLimit limit, TimeProvider timePro
         /// <summary>The connection, below its TLS.</summary>
         public IUplinkTransport Transport { get; } = transport;
 
-        /// <summary>When it was accepted.</summary>
+        /// <summary>When it began.</summary>
         public long Began { get; } = began;
 
         /// <summary>Whether it was ended to make room. Guarded by the queue's gate.</summary>

@@ -117,6 +117,11 @@ internal sealed class UplinkListener : IAsyncDisposable
         HandshakeQueue.PendingHandshake? handshake = null;
         try
         {
+            if (!await _handshakes.WaitForTurnAsync(_stopping.Token).ConfigureAwait(false))
+            {
+                return;
+            }
+
             var peer = UplinkPeer.Of(socket, _timeProvider.GetTimestamp());
             var transport = _engine.CreateUplinkTransport(socket);
             handshake = _handshakes.Add(transport, place);

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Limits;
@@ -46,7 +47,8 @@ internal sealed class ConnectionLimits
         ListenerConnections tracked,
         ConnectionMetrics metrics,
         TimeProvider timeProvider,
-        ILogger<ConnectionLimits> logger)
+        ILogger<ConnectionLimits> logger,
+        IOtherNodes? others = null)
     {
         _settings = settings;
         _uplinks = uplinks;
@@ -56,7 +58,8 @@ internal sealed class ConnectionLimits
         _failureLines = new OncePerSecond(timeProvider);
         Visitors = new ConnectionLimit("visitors", Provisional, Provisional, settings.TrustedProxies);
         Admin = new ConnectionLimit("admin", Provisional, Provisional);
-        Handshakes = new HandshakeQueue(new ConnectionLimit("handshakes", Provisional, Provisional), timeProvider);
+        Handshakes = new HandshakeQueue(
+            new ConnectionLimit("handshakes", Provisional, Provisional), timeProvider, others is null ? null : () => others.Exist);
         Watch(Visitors, (most, pressed) =>
         {
             var ended = visitors.EndWaiting(most, pressed ? _leastPressed : _leastIdle, pressed ? _leastPressed : _leastHead);

@@ -153,4 +153,19 @@ public sealed class FullJitterBackoffTests
 
         Assert.InRange(delay, TimeSpan.FromHours(1), TimeSpan.FromHours(1.001));
     }
+
+    [Fact]
+    public void While_another_session_serves_the_first_delays_are_up_to_five_seconds_and_the_others_as_they_were()
+    {
+        var time = new ManualTimeProvider();
+        var backoff = new FullJitterBackoff(time, new HighestRandom());
+        Assert.Equal(5, backoff.NextDelay(TimeSpan.FromHours(1), isServed: true).TotalSeconds, 3);
+        Assert.Equal(1, backoff.NextDelay(TimeSpan.Zero).TotalSeconds, 3);
+        Assert.Equal(5, backoff.NextDelay(TimeSpan.Zero, isServed: true).TotalSeconds, 3);
+        time.Advance(TimeSpan.FromSeconds(10));
+        foreach (var ceiling in (double[])[5, 5, 8, 16, 30])
+        {
+            Assert.Equal(ceiling, backoff.NextDelay(TimeSpan.Zero, isServed: true).TotalSeconds, 3);
+        }
+    }
 }

@@ -194,4 +194,44 @@ public sealed class ReconnectLoopTests : IDisposable
         await secondAttempt.Task.WaitAsync(AsyncCounter.DefaultTimeout);
         Assert.Equal(0, await run.WaitAsync(AsyncCounter.DefaultTimeout));
     }
+
+    [Fact]
+    public async Task A_session_that_another_one_stands_in_for_takes_its_time_until_that_one_is_gone_too()
+    {
+        var time = new ManualTimeProvider();
+        var others = new Others();
+        int attempts = 0;
+        var loop = new ReconnectLoop(
+            _options,
+            _ => Task.FromResult(EndFor(++attempts == 1 ? ConnectionEndReason.Lost : ConnectionEndReason.Stopped)),
+            _events,
+            new FullJitterBackoff(time, new Latest()),
+            time,
+            others);
+        Task<int> run = loop.RunAsync(_stop.Token);
+        await time.ArmedTimers.WaitForAsync(1);
+        time.Advance(TimeSpan.FromSeconds(1.9));
+        Assert.Equal(1, attempts);
+
+        others.Gone.SetResult();
+        await time.ArmedTimers.WaitForAsync(2);
+        time.Advance(TimeSpan.FromSeconds(1));
+
+        Assert.Equal(0, await run.WaitAsync(AsyncCounter.DefaultTimeout));
+        Assert.Equal(2, attempts);
+    }
+
+    private sealed class Latest : Random
+    {
+        public override double NextDouble() => 0.999_999;
+    }
+
+    private sealed class Others : IOtherSessions
+    {
+        public TaskCompletionSource Gone { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public bool Exist => !Gone.Task.IsCompleted;
+
+        public async Task<bool> WhenNoneAsync(Task unless) => await Task.WhenAny(Gone.Task, unless) == Gone.Task;
+    }
 }

@@ -117,6 +117,43 @@ public sealed class AnnouncedSessionsTests : IDisposable
         Assert.Equal("ended " + refused.Message, _events.All[^1]);
     }
 
+    [Fact]
+    public async Task A_lost_session_is_made_up_for_within_seconds_while_another_one_serves_and_at_once_when_none_does()
+    {
+        var clock = new ManualTimeProvider();
+        var second = new ServerAccess(new ServerEndpoint("e2.example.com", 12001), _options.Tls, null, false);
+        var options = _options with { Further = [second] };
+        using var group = new ServerGroup(options, _events, _stop.Token, clock);
+        List<ServerReports> given = [];
+        var running = group.RunAsync(async (_, events, _, end) =>
+        {
+            given.Add((ServerReports)events);
+            await EndOf(end);
+            return AgentExitCode.Stopped;
+        });
+        given.ForEach(one =>
+        {
+            Assert.Null(one.Welcomed(Welcome(Announce([3, 4], one.Server.Host[..2]))));
+            one.Ready(_urls, _options.Upstream);
+        });
+        Assert.Null(group.TryEnter());
+
+        given[0].ConnectionEnded(ConnectionEnd.Lost("reset", TimeSpan.FromHours(1)));
+        Assert.Null(group.TryEnter());
+        Assert.InRange(group.NextIn()!.Value, TimeSpan.FromTicks(1), TimeSpan.FromSeconds(5));
+        clock.Advance(group.NextIn()!.Value);
+        var (_, first) = group.TryEnter()!.Value;
+        Assert.Null(group.TryEnter());
+
+        first.Ready(_urls, _options.Upstream);
+        group.Leave(first, ConnectionEnd.Lost("reset", TimeSpan.FromHours(1)));
+        Assert.Null(group.TryEnter());
+        given[1].ConnectionEnded(ConnectionEnd.Lost("reset", TimeSpan.FromHours(1)));
+        Assert.NotNull(group.TryEnter());
+        await _stop.CancelAsync();
+        await running.WaitAsync(AsyncCounter.DefaultTimeout);
+    }
+
     public void Dispose() => _stop.Dispose();
 
     private static NodeAnnouncement Announce(IEnumerable<int> nodes, string from = "e1") =>

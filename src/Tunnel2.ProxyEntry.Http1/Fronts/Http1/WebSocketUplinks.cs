@@ -74,6 +74,11 @@ internal sealed class WebSocketUplinks
         HandshakeQueue.PendingHandshake? handshake = null;
         try
         {
+            if (!await _limits.Handshakes.WaitForTurnAsync(transport.Stopping).ConfigureAwait(false))
+            {
+                return;
+            }
+
             var upgraded = await exchange.SwitchAsync(Answer(request.Key!)).ConfigureAwait(false);
             var bytes = new UpgradedUplink(connection, transport, upgraded, name);
 
