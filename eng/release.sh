@@ -79,15 +79,11 @@ debian() { # system, architecture in Debian's words
 
 # Container images for the processor of this machine, in its own store of images.
 images() { # system
-    local rid=$1 pair program folder
+    local rid=$1 pair program
     for pair in "${programs[@]}"; do
-        program=${pair%%:*} folder=$work/image-${pair%%:*}
+        program=${pair%%:*}
         say "image $program:$version"
-        mkdir -p "$folder/state"
-        chmod 700 "$folder/state"
-        cp "$out/${program}_${version}_$rid" "$folder/program"
-        docker build --quiet --file deploy/docker/release.Dockerfile --target "$program" --build-arg FILE=program --tag "$program:$version" "$folder"
-        docker image inspect --format '{{.Size}} bytes' "$program:$version"
+        bash deploy/docker/release.sh "$program" "$version" "$out/${program}_${version}_$rid" "$work"
     done
 }
 

@@ -20,5 +20,7 @@ ENTRYPOINT ["/usr/bin/tunnel2-entry"]
 FROM base AS tunnel2
 ARG FILE
 COPY $FILE /usr/bin/tunnel2
+# Where the agent answers `tunnel2 ready` and `tunnel2 status`: in memory, because the root file system may be read-only.
+ENV XDG_RUNTIME_DIR=/dev/shm
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["/usr/bin/tunnel2", "ready"]
 ENTRYPOINT ["/usr/bin/tunnel2"]

@@ -129,5 +129,5 @@ internal sealed class EpollEngine : IEngine
     /// Whether other loops are left when one has failed. Without any the process would only seem to live. So it ends, and its starter
     /// notices.
     /// </summary>
-    private bool MayLoseOne() => OutlivesLoops && Array.Exists(Volatile.Read(ref _loops), static loop => loop?.IsInService == true);
+    private bool MayLoseOne() => OutlivesLoops && Array.Exists(Volatile.Read(ref _loops), static loop => loop?.IsLeft == true);
 }

@@ -21,6 +21,9 @@ internal sealed unsafe partial class EpollLoop
     /// <summary>Whether it can be given connections. From any thread.</summary>
     public bool IsInService => !_stopping && !_givenUp;
 
+    /// <summary>Whether it serves when another one has failed. From any thread.</summary>
+    public bool IsLeft => IsInService && Failure is null;
+
     /// <summary>The exception that ended its thread, or null.</summary>
     public Exception? Failure => Volatile.Read(ref _failure);
 
@@ -63,18 +66,21 @@ internal sealed unsafe partial class EpollLoop
 
     /// <summary>
     /// Whether the process continues without the failed thread. <see cref="Stop"/> then runs the work that is left; otherwise the process
-    /// ends.
+    /// ends. Until that is decided, this loop counts for nobody as one that is left, and the others must not have gone meanwhile because
+    /// somebody saw this one out of service.
     /// </summary>
     private bool MayGoOnWithout(Exception exception)
     {
+        // A full fence: two loops that fail at once cannot both count on the other.
+        _ = Interlocked.Exchange(ref _failure, exception);
+        Faults.Add(ThreadPlace, exception);
+        var mayGoOn = _isSpare?.Invoke() == true;
         lock (_descriptors)
         {
             _stopping = true;
         }
 
-        Volatile.Write(ref _failure, exception);
-        Faults.Add(ThreadPlace, exception);
-        return _isSpare?.Invoke() == true;
+        return mayGoOn;
     }
 
     /// <summary>

@@ -15,9 +15,11 @@ public sealed class AccessLogTests : IDisposable
     public Task Every_request_has_its_line_with_what_became_of_it() => TunnelFixture.RunAsync(
         async tunnel =>
         {
-            await tunnel.ExchangeAsync("/bytes/1000?secret=1");
-            await tunnel.ExchangeAsync("/status/404", "DELETE");
-            await tunnel.ExchangeAsync("/", host: "nobody.example");
+            // On one connection, so that the lines are in the order of the requests.
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.ExchangeAsync("/bytes/1000?secret=1", TunnelFixture.Host);
+            await visitor.ExchangeAsync("/status/404", TunnelFixture.Host, "DELETE");
+            await visitor.ExchangeAsync("/", "nobody.example");
 
             var lines = await ReadLinesAsync(3);
 

@@ -110,13 +110,15 @@ public sealed class ApiTests
     public Task The_last_requests_of_a_session_are_listed_the_newest_first() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
         using var api = new AdminApi(tunnel.Entry);
+
+        // On one connection, so that they are recorded in their order.
+        await using var visitor = await tunnel.ConnectAsync();
         foreach (var target in new[] { "/a?token=hidden", "/b", "/c" })
         {
-            await tunnel.ExchangeAsync(target);
+            await visitor.ExchangeAsync(target, TunnelFixture.Host);
         }
 
-        var ring = tunnel.Entry.Live.Ring!;
-        await WaitSignal.UntilAsync(() => Volatile.Read(ref ring.Head) >= 3, "all requests are recorded");
+        await tunnel.Entry.WaitForRecordsAsync(3);
         var all = (await api.GetAsync("sessions/web/requests")).GetProperty("requests").EnumerateArray().ToList();
         Assert.Equal(["/c", "/b", "/a"], all.Select(one => Text(one, "target")));
         Assert.All(all, static one => Assert.Equal((200, "GET"), (one.GetProperty("status").GetInt32(), Text(one, "method"))));

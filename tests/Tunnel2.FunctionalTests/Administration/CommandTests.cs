@@ -108,8 +108,7 @@ public sealed class CommandTests : IDisposable
         var lines = (await RunAsync(entry, "agents", "list")).Output.Split('\n');
         Assert.Matches("^AGENT +NAMES +TIER +CERTIFICATE +SESSIONS$", lines[0]);
         Assert.Matches("^a +web +pro +no +1$", lines[1]);
-        var ring = entry.Live.Ring!;
-        await WaitSignal.UntilAsync(() => Volatile.Read(ref ring.Head) >= 1, "the request is recorded");
+        await entry.WaitForRecordsAsync(1);
         lines = (await RunAsync(entry, "requests", "list", "web")).Output.Split('\n');
         Assert.Matches("^STARTED +STATUS +METHOD +MS +IN +OUT +TARGET +ERROR$", lines[0]);
         Assert.Matches("^20.+Z +200 +GET +[0-9.]+ +0 +[0-9]+ +/shown$", lines[1]);

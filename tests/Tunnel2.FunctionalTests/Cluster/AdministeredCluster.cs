@@ -5,6 +5,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.ProxyEntry.Inspection;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Cluster;
@@ -70,6 +71,15 @@ internal sealed class AdministeredCluster : IAsyncDisposable
     /// <summary>Inspects the session, asked at a node.</summary>
     public async Task InspectAsync(int node) =>
         Assert.Equal(HttpStatusCode.OK, (await Admin(node).PutAsync(Session + "/inspection?minutes=5", null)).StatusCode);
+
+    /// <summary>Waits until a node knows that another one keeps exchanges.</summary>
+    public Task KeepsAsync(int node, string keeper, int processes = 1) => WaitSignal.UntilAsync(
+        () => Cluster.Nodes[node].Part<SharedInspections>().KeepersOf("web").Count(one => one.Node == keeper) == processes,
+        $"{keeper} keeps exchanges", _long);
+
+    /// <summary>Waits until all nodes know that the inspection has ended: those without the session hear of it from the database.</summary>
+    public Task EndedAsync() => WaitSignal.UntilAsync(
+        () => Cluster.Nodes.All(static node => node.Part<SharedInspections>().UntilOf("web") is null), "the inspection has ended", _long);
 
     /// <summary>One request at a node.</summary>
     public async Task VisitAsync(int node, string target, string fields = "", string body = "")

@@ -32,8 +32,7 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
         Assert.Equal(404, (await cluster.AskAsync(1, "/api/v1/sessions/none")).Status);
 
         await cluster.VisitAsync(1, "/asked");
-        await cluster.Cluster.Nodes[0].UntilAsync(
-            () => cluster.Cluster.Nodes[0].Live.Ring is { } ring && Volatile.Read(ref ring.Head) > 0, "the request is recorded");
+        await cluster.Cluster.Nodes[0].WaitForRecordsAsync(1);
         var request = Assert.Single((await cluster.GetAsync(1, Session + "/requests")).GetProperty("requests").EnumerateArray());
         Assert.Equal(("/asked", "e1"), (request.GetProperty("target").GetString(), request.GetProperty("node").GetString()));
 

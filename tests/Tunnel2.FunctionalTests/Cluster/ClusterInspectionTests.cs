@@ -54,6 +54,7 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/exchanges")).StatusCode);
         Assert.Empty(Ids(await cluster.GetAsync(0, Session + "/exchanges")));
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/inspection")).StatusCode);
+        await cluster.EndedAsync();
         Assert.Equal(404, (await cluster.AskAsync(0, Session + "/exchanges")).Status);
         Assert.Equal(404, (await cluster.AskAsync(1, Session + "/exchanges")).Status);
     }
@@ -201,6 +202,10 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         await using var cluster = await StartAsync(server, 2);
         await cluster.StartAgentAsync(0, 1);
         await cluster.InspectAsync(0);
+
+        // That a node keeps exchanges is news too.
+        await cluster.KeepsAsync(0, "e1");
+        await cluster.KeepsAsync(0, "e2");
         var version = (await cluster.GetAsync(0, Session + "/exchanges")).GetProperty("version").GetString();
         var waiting = cluster.GetAsync(0, $"{Session}/exchanges?since={version}&wait=25");
         Assert.False(waiting.IsCompleted);

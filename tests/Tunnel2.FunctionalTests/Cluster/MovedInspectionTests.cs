@@ -2,7 +2,6 @@ using System.Net;
 using System.Text.Json;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
-using Tunnel2.ProxyEntry.Inspection;
 using Tunnel2.TestUtilities;
 using static Tunnel2.FunctionalTests.Cluster.AdministeredCluster;
 
@@ -22,7 +21,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         await cluster.InspectAsync(2);
         var until = UntilOf(await cluster.GetAsync(2, Session + "/inspection"));
         await cluster.VisitAsync(2, "/before");
-        await KeepsAsync(cluster, 1, "e1");
+        await cluster.KeepsAsync(1, "e1");
         await MoveAsync(cluster, balancer, 0, 1);
         await cluster.VisitAsync(2, "/after");
         for (var node = 0; node < 3; node++)
@@ -41,6 +40,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         Assert.True(json.RootElement.GetProperty("follows").GetBoolean());
         Assert.True(UntilOf(await cluster.GetAsync(1, Session + "/inspection")) > until + TimeSpan.FromMinutes(50));
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(2).DeleteAsync(Session + "/inspection")).StatusCode);
+        await cluster.EndedAsync();
         for (var node = 0; node < 3; node++)
         {
             Assert.Equal(404, (await cluster.AskAsync(node, Session + "/exchanges")).Status);
@@ -61,7 +61,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         await using var balancer = CuttingProxy.Start(cluster.Cluster.Nodes[0].Uplink);
         await cluster.StartAgentAsync(balancer);
         await cluster.InspectAsync(1);
-        await KeepsAsync(cluster, 1, "e1");
+        await cluster.KeepsAsync(1, "e1");
         var since = await VersionAsync(cluster);
         var waiting = cluster.GetAsync(1, $"{Session}/exchanges?since={since}&wait=25");
         await MoveAsync(cluster, balancer, 0, 1);
@@ -77,7 +77,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         await cluster.StartAgentAsync(balancer);
         await cluster.InspectAsync(1);
         await cluster.VisitAsync(1, "/gone");
-        await KeepsAsync(cluster, 1, "e1");
+        await cluster.KeepsAsync(1, "e1");
         balancer.Target = cluster.Cluster.Nodes[1].Uplink;
         await cluster.Cluster.Nodes[0].DisposeAsync();
         await cluster.Cluster.Nodes[1].WaitForSessionsAsync(1);
@@ -101,7 +101,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
             "restarted", NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString());
         await MoveAsync(cluster, balancer, 1, 0);
         await cluster.VisitAsync(1, "/back");
-        await KeepsAsync(cluster, 1, "e1", processes: 2);
+        await cluster.KeepsAsync(1, "e1", processes: 2);
         await AssertListedAsync(cluster, 1, "e1:1", "e2:1");
         Assert.Equal(
             "restarted", NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString());
@@ -127,7 +127,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
             await server.StartAsync();
         }
 
-        await KeepsAsync(cluster, 1, "e1");
+        await cluster.KeepsAsync(1, "e1");
         await MoveAsync(cluster, balancer, 0, 1);
         await cluster.VisitAsync(0, "/after");
         await AssertListedAsync(cluster, 0, "e2:1", "e1:1");
@@ -135,11 +135,6 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
 
     private static async Task<string> VersionAsync(AdministeredCluster cluster) =>
         (await cluster.GetAsync(1, Session + "/exchanges")).GetProperty("version").GetString()!;
-
-    /// <summary>Waits until a node knows that another one keeps exchanges.</summary>
-    private static Task KeepsAsync(AdministeredCluster cluster, int node, string keeper, int processes = 1) => WaitSignal.UntilAsync(
-        () => cluster.Cluster.Nodes[node].Part<SharedInspections>().KeepersOf("web").Count(one => one.Node == keeper) == processes,
-        $"{keeper} keeps exchanges", _long);
 
     /// <summary>Takes a node out of service, and waits until the session is at another one.</summary>
     private static async Task MoveAsync(AdministeredCluster cluster, CuttingProxy balancer, int from, int to)

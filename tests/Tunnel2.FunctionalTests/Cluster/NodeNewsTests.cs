@@ -70,9 +70,9 @@ public sealed class NodeNewsTests(PostgresServer server) : IClassFixture<Postgre
         await using var older = await ConnectAsync(cluster, HandshakeCapabilities.AnnouncedNodes, "older");
         await using var agent = await ConnectAsync(cluster, Hears, "web");
         await cluster.Nodes[1].StopAsync();
-        Assert.Equal("e1 a", await ReadListAsync(agent));
+        Assert.Equal("e1 a", await ReadListAsync(agent, known: "e1 a e2"));
         await cluster.RestartAsync(1);
-        Assert.Equal("e1 a e2", await ReadListAsync(agent));
+        Assert.Equal("e1 a e2", await ReadListAsync(agent, known: "e1 a"));
 
         // The agent of the release before gets no such frame.
         Assert.DoesNotContain(await older.SyncAsync(), static frame => frame.Type == FrameType.Nodes);
@@ -89,7 +89,7 @@ public sealed class NodeNewsTests(PostgresServer server) : IClassFixture<Postgre
             await agent.SendAsync(new NodeAnnouncement("evil", "z", [new AnnouncedNode("x", "192.0.2.1", 1, "z")]).ToFrame(i));
         }
 
-        Assert.Empty(await agent.SyncAsync());
+        Assert.All(await agent.SyncAsync(), static frame => Assert.Equal("e1 a e2", ListOf(frame)));
         Assert.Equal(1, cluster.Nodes[0].Directory.Count);
     }
 
@@ -130,9 +130,21 @@ public sealed class NodeNewsTests(PostgresServer server) : IClassFixture<Postgre
         return uplink;
     }
 
-    private static async Task<string> ReadListAsync(RawUplink uplink)
+    /// <summary>The next list that is another one: what a session knows by its WELCOME may come to it once more.</summary>
+    private static async Task<string> ReadListAsync(RawUplink uplink, string known)
     {
-        var frame = await uplink.ReadUntilAsync(FrameType.Nodes);
+        string list;
+        do
+        {
+            list = ListOf(await uplink.ReadUntilAsync(FrameType.Nodes));
+        }
+        while (list == known);
+        return list;
+    }
+
+    private static string ListOf(ReceivedFrame frame)
+    {
+        Assert.Equal(FrameType.Nodes, frame.Type);
         Assert.Equal(ProtocolError.None, NodeAnnouncement.TryReadFrame(frame.Payload, out _, out var list));
         return string.Join(' ', list!.Others.Select(static other => other.Node).Prepend($"{list.Node} {list.Zone}"));
     }

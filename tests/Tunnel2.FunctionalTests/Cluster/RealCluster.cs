@@ -108,6 +108,20 @@ internal sealed class RealCluster : IAsyncDisposable
         }
     }
 
+    /// <summary>
+    /// Asks at a node that has no session until its links to all that have one are open. Until then requests are passed to those that can
+    /// be reached at once, and have no part in what is counted.
+    /// </summary>
+    public async Task OpenLinksAsync(int node, int links)
+    {
+        for (var i = 0; i < links; i++)
+        {
+            await AskAsync(node);
+        }
+
+        await _nodes[node].UntilAsync(() => ClusterFixture.LinksOf(_nodes[node]) >= links, $"e{node + 1} has {links} links");
+    }
+
     /// <summary>What to tell an agent of a service that has sessions with some nodes.</summary>
     public AgentOptions Options(int service, params int[] nodes) =>
         AgentFixture.Options(_nodes[nodes[0]].Uplink.Port, Services[service].Port) with

@@ -37,6 +37,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
+        await cluster.OpenLinksAsync(2, 2);
         var answers = await cluster.AskAsync(2, 40);
         Assert.Equal(["a", "b"], answers.Keys.Order());
         Assert.All(answers.Values, static count => Assert.InRange(count, 12, 28));
@@ -55,7 +56,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
-        await cluster.AskAsync(2, 10);
+        await cluster.OpenLinksAsync(2, 2);
         var visitors = new List<RawHttpClient>();
         for (var i = 0; i < 6; i++)
         {
@@ -115,6 +116,7 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
             await cluster.StartAgentAsync(cluster.Options(i, i) with { Pool = true });
         }
 
+        await cluster.OpenLinksAsync(2, 2);
         Assert.Equal(2, (await cluster.AskAsync(2, 30)).Count);
         await cluster.Services[0].DisposeAsync();
         for (var node = 0; node < 3; node++)
@@ -201,10 +203,18 @@ public sealed class SharedNameTests(PostgresServer server) : IClassFixture<Postg
     private static async Task WithinASecondAsync(Func<Task<bool>> holds)
     {
         var at = TimeProvider.System.GetTimestamp();
-        while (!await holds())
+        TimeSpan asked;
+        do
         {
-            Assert.True(TimeProvider.System.GetElapsedTime(at) < TimeSpan.FromSeconds(1), "All nodes know it within a second.");
+            // What is asked before the second is over may be answered by the old knowledge, however long the answers take.
+            asked = TimeProvider.System.GetElapsedTime(at);
+            if (await holds())
+            {
+                return;
+            }
         }
+        while (asked < TimeSpan.FromSeconds(1));
+        Assert.Fail("All nodes know it within a second.");
     }
 
     private static Task AllHealthyAsync(RealCluster cluster, int node, bool isHealthy) => cluster.Nodes[node].UntilAsync(

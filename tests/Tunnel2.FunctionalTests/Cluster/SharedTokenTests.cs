@@ -75,7 +75,10 @@ public sealed class SharedTokenTests(PostgresServer server) : IClassFixture<Post
         await server.StopAsync();
         try
         {
-            await cluster.Nodes[1].Log.WaitForAsync(2720);
+            await cluster.Nodes[1].UntilAsync(
+                () => cluster.Nodes[1].Log.All.Any(static line => line.EventId == 2720
+                    && line.Text.Contains("(tokens)", StringComparison.Ordinal)),
+                "the node has noticed it for its tokens", _long);
             await second.RefusedAsync(503, "cluster-database", "POST", "tokens", """{"name":"new","names":["new"]}""");
             await second.RefusedAsync(503, "cluster-database", "DELETE", "tokens/web");
             Assert.Equal(["web"], await NamesAsync(second));

@@ -168,8 +168,29 @@ internal sealed class EntryFixture : IAsyncDisposable
     public Task WaitForSessionsAsync(int count) => UntilAsync(() => Directory.Count == count, $"{count} sessions are registered");
 
     /// <summary>Waits until the one session there is has this many uplinks.</summary>
-    public Task WaitForUplinksAsync(int count, TimeSpan? timeout = null) =>
-        UntilAsync(() => Session.Tunnel.Uplinks.Count == count, $"the session has {count} uplinks", timeout);
+    public Task WaitForUplinksAsync(int count, TimeSpan? timeout = null) => UntilAsync(
+        () => Directory.Snapshot() is [var session] && session.Tunnel.Uplinks.Count == count,
+        $"the session has {count} uplinks",
+        timeout);
+
+    /// <summary>Waits until this many requests are recorded: after their answers, and each as a whole.</summary>
+    public async Task WaitForRecordsAsync(int count)
+    {
+        using var reader = Live.Ring!.CreateReader(new EventRingReaderOptions { From = EventRingReaderOptions.FromOldest });
+        var record = new byte[Live.Ring.MaxPayload];
+        var left = count;
+        await WaitSignal.UntilAsync(
+            () =>
+            {
+                while (left > 0 && reader.TryRead(record, out _, out _) == RingReadStatus.Record)
+                {
+                    left--;
+                }
+
+                return left == 0;
+            },
+            $"{count} requests are recorded");
+    }
 
     /// <summary>Waits until this many requests wait for an agent.</summary>
     public Task WaitForParkedAsync(int count) => UntilAsync(() => ParkedRequests == count, $"{count} requests wait");

@@ -22,5 +22,8 @@ internal sealed record SteadyResult(TimeSpan Started, TimeSpan Tried, TimeSpan E
     public TimeSpan Took => Ended - Started;
 
     /// <summary>Whether it was under way at a moment, or began right after it: what was cut then was not seen to be cut yet.</summary>
-    public bool WasUnderWayAt(TimeSpan moment) => Ended >= moment && Started <= moment + TimeSpan.FromMilliseconds(100);
+    /// <param name="moment">The moment of a cut.</param>
+    /// <param name="late">How much later a busy machine may see it.</param>
+    public bool WasUnderWayAt(TimeSpan moment, TimeSpan late) =>
+        Ended >= moment && Started <= moment + TimeSpan.FromMilliseconds(100) + late;
 }

@@ -9,13 +9,17 @@ namespace Tunnel2.FunctionalTests.Https;
 internal sealed class Pebble : IAsyncDisposable
 {
     private readonly ProcessRunner _process;
-    private readonly NameServer _names;
+    private readonly NameServer? _names;
 
-    private Pebble(ProcessRunner process, NameServer names)
+    private Pebble(ProcessRunner process, NameServer? names, int management)
     {
         _process = process;
         _names = names;
+        Management = management;
     }
+
+    /// <summary>Where it gives the root of its certificates, at <c>/roots/0</c>.</summary>
+    public int Management { get; }
 
     public int Orders => _process.Lines.Count(static line => line.Contains("Added order", StringComparison.Ordinal));
 
@@ -45,18 +49,20 @@ internal sealed class Pebble : IAsyncDisposable
     /// <param name="comesTo">The ports of HTTP and HTTPS to which it comes to see whether a name is here.</param>
     /// <param name="refusedNonces">How many of a hundred good nonces it refuses.</param>
     /// <param name="eabKey">The key of the account that it asks for, in base64url; null: it asks for none.</param>
+    /// <param name="network">Starts it in a network that has a name server at 127.0.0.1:53; null: in that of the test.</param>
     public static async Task<Pebble> StartAsync(
         TemporaryFolder folder, TestAuthority authority, int port, (int Http, int Https) comesTo, int refusedNonces = 0,
-        string? eabKey = null)
+        string? eabKey = null, StartInNetwork? network = null)
     {
-        var names = NameServer.Start(folder["records"]);
+        var names = network is null ? NameServer.Start(folder["records"]) : null;
+        var management = FreePort.Next();
         File.WriteAllText(folder["pebble.pem"], authority.Issue("localhost"));
         File.WriteAllText(folder["pebble.json"], JsonSerializer.Serialize(new
         {
             pebble = new
             {
                 listenAddress = $"127.0.0.1:{port}",
-                managementListenAddress = $"127.0.0.1:{FreePort.Next()}",
+                managementListenAddress = $"127.0.0.1:{management}",
                 certificate = folder["pebble.pem"],
                 privateKey = folder["pebble.pem"],
                 httpPort = comesTo.Http,
@@ -65,11 +71,12 @@ internal sealed class Pebble : IAsyncDisposable
                 externalAccountMACKeys = eabKey is null ? [] : new Dictionary<string, string> { ["kid-1"] = eabKey },
             },
         }));
-        var process = ProcessRunner.Start(
+        var start = network ?? (static (program, arguments, environment) => ProcessRunner.Start(program, arguments, environment));
+        var process = start(
             "pebble",
-            ["-strict", "-config", folder["pebble.json"], "-dnsserver", $"127.0.0.1:{names.Port}"],
+            ["-strict", "-config", folder["pebble.json"], "-dnsserver", $"127.0.0.1:{names?.Port ?? 53}"],
             new Dictionary<string, string?> { ["PEBBLE_WFE_NONCEREJECT"] = $"{refusedNonces}", ["PEBBLE_VA_NOSLEEP"] = "1" });
-        var running = new Pebble(process, names);
+        var running = new Pebble(process, names, management);
         try
         {
             await process.WaitForLineAsync(static line => line.Contains("ACME directory available", StringComparison.Ordinal));
@@ -85,6 +92,9 @@ internal sealed class Pebble : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _process.DisposeAsync();
-        await _names.DisposeAsync();
+        if (_names is not null)
+        {
+            await _names.DisposeAsync();
+        }
     }
 }

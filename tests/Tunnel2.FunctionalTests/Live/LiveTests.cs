@@ -79,9 +79,12 @@ public sealed class LiveTests
             await subscriber.SubscribeAsync("node.stats");
             var status = await subscriber.ReceiveUntilAsync(m => m.ToString().Contains("\"online\""));
             Assert.Contains("\"online\":true", status.ToString());
+
+            // On one connection, so that the records are in the order of the requests.
+            await using var visitor = await tunnel.ConnectAsync();
             for (var i = 0; i < 5; i++)
             {
-                await tunnel.ExchangeAsync($"/status/20{i}");
+                await visitor.ExchangeAsync($"/status/20{i}", TunnelFixture.Host);
             }
 
             long seq = 0;

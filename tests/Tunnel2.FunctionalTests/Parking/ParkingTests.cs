@@ -57,6 +57,7 @@ public sealed class ParkingTests
             await using (var leaver = await RawHttpClient.ConnectAsync(entry.Http))
             {
                 await leaver.SendRequestAsync("/", TunnelFixture.Host);
+                await entry.WaitForParkedAsync(1);
                 await AssertWaitsAsync(leaver);
 
                 // There is one place, and it is taken.
@@ -103,6 +104,7 @@ public sealed class ParkingTests
             await OnceConnectedAsync(entry, backend, saysGoodbye: false);
             await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
             await visitor.SendRequestAsync("/", TunnelFixture.Host);
+            await entry.WaitForParkedAsync(1);
             await AssertWaitsAsync(visitor);
             await entry.StopAsync();
             var head = await visitor.ReadHeadAsync();

@@ -83,7 +83,7 @@ public sealed class RouteTests
     [Fact]
     public async Task A_service_that_is_down_fails_alone_and_the_agent_says_which_one()
     {
-        var closed = FreePort.Next();
+        using var closed = new RefusedPort();
         await TunnelFixture.RunAsync(
             connection => ServeAsync(connection, "web"),
             async tunnel =>
@@ -93,14 +93,14 @@ public sealed class RouteTests
                 Assert.Equal((502, 200), (failed.StatusCode, works.StatusCode));
                 await tunnel.Agent.Events.RequestCount.WaitForAsync(2);
                 var request = Assert.Single(tunnel.Agent.Events.Requests, static one => one.Error is not null);
-                var service = $"http://127.0.0.1:{closed}";
+                var service = $"http://127.0.0.1:{closed.Port}";
                 Assert.Equal(
                     (service, "backend", $"{service}: connection refused"), (request.Service, request.Leg, request.Error));
             },
             new TunnelSetup
             {
                 WantsRequests = true,
-                Agent = options => options with { Routes = [new ServiceRoute("/api", new BackendTarget(false, "127.0.0.1", closed))] },
+                Agent = options => options with { Routes = [new ServiceRoute("/api", new BackendTarget(false, "127.0.0.1", closed.Port))] },
             });
     }
 

@@ -16,7 +16,10 @@ public sealed class EmbeddingSampleTests
         await using var server = entry;
         await using var sample = BuiltPrograms.StartEmbeddingSample("--Server", $"tcp://{agents}", "--Name", "web");
         await sample.WaitForLineAsync(static line => line.Contains("Tunnel web is open: http://", StringComparison.Ordinal), Limits.Start);
-        Assert.Contains(sample.Lines, static line => line.EndsWith("Now listening on: http://tunnel2", StringComparison.Ordinal));
+
+        // The host says it when the server has started, and the tunnel opens beside that.
+        await sample.WaitForLineAsync(
+            static line => line.EndsWith("Now listening on: http://tunnel2", StringComparison.Ordinal), Limits.Start);
 
         await using var visitor = await RawHttpClient.ConnectAsync(visitors);
         var (head, body) = await visitor.ExchangeAsync("/", Host);

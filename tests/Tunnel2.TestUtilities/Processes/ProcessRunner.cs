@@ -17,6 +17,7 @@ public sealed class ProcessRunner : IAsyncDisposable
     private readonly List<string> _lines = [];
     private readonly AsyncCounter _lineCount = new("lines of output");
     private readonly string _name;
+    private int _isOver;
 
     private ProcessRunner(Process process, string name)
     {
@@ -160,9 +161,14 @@ public sealed class ProcessRunner : IAsyncDisposable
         return _process.TotalProcessorTime;
     }
 
-    /// <summary>Kills the process and its children, and waits until it is gone.</summary>
+    /// <summary>Kills the process and its children, and waits until it is gone; once more it does nothing.</summary>
     public async ValueTask DisposeAsync()
     {
+        if (Interlocked.Exchange(ref _isOver, 1) != 0)
+        {
+            return;
+        }
+
         try
         {
             _process.Kill(entireProcessTree: true);

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Tests.Epoll;
@@ -131,17 +132,12 @@ public sealed class LoopLookTests : IDisposable
             // Off the loop, on which a connection is made.
             await Task.Yield();
             Assert.True(channel.WasIdleAndOpen());
-            using var blocked = new ManualResetEventSlim();
-            using var left = new ManualResetEventSlim();
-            _loop.Schedule(_ =>
+            await using (await HeldLoop.HoldAsync(_loop))
             {
-                blocked.Set();
-                left.Wait(_limit);
-            }, null);
-            Assert.True(blocked.Wait(_limit, TestContext.Current.CancellationToken));
-            await peer.SendAsync(new byte[1]);
-            Assert.False(channel.WasIdleAndOpen());
-            left.Set();
+                await peer.SendAsync(new byte[1]);
+                Assert.False(channel.WasIdleAndOpen());
+            }
+
             channel.Abort();
         }
     }

@@ -135,6 +135,23 @@ public sealed class LostLoopTests
     }
 
     [Fact]
+    public async Task A_loop_that_fails_is_in_service_until_it_is_decided_that_the_process_goes_on()
+    {
+        var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using var decided = new ManualResetEventSlim();
+        using var loop = new EpollLoop(null, 0, () =>
+        {
+            asked.SetResult();
+            return decided.Wait(_limit);
+        });
+        LoopFault.TakeAway(loop);
+        await asked.Task.WaitAsync(_limit);
+        Assert.Equal((true, false), (loop.IsInService, loop.IsLeft));
+        decided.Set();
+        await WaitSignal.UntilAsync(() => !loop.IsInService, "the loop has died", _limit);
+    }
+
+    [Fact]
     public async Task An_engine_gives_nothing_to_a_loop_that_is_lost()
     {
         using var engine = new EpollEngine(3) { OutlivesLoops = true };

@@ -90,13 +90,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         {
             lock (_gate)
             {
-                stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow, IsReading = ReadsNewStreams };
-                _streams.Add(_nextId, stream);
-                _nextId += 2;
-                if (_lost is not null)
-                {
-                    stream.OnLost(_lost);
-                }
+                stream = NextStreamUnsynchronized();
             }
 
             await WriteBlockAsync(stream.Id, fields, end);
@@ -184,10 +178,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
     {
         lock (_gate)
         {
-            var stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow, IsReading = ReadsNewStreams };
-            _streams.Add(_nextId, stream);
-            _nextId += 2;
-            return stream;
+            return NextStreamUnsynchronized();
         }
     }
 
@@ -204,6 +195,20 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         await _transport.DisposeAsync();
         await _reading;
         _sending.Dispose();
+    }
+
+    /// <summary>A stream of a connection that is lost already has its end.</summary>
+    private Http2VisitorStream NextStreamUnsynchronized()
+    {
+        var stream = new Http2VisitorStream(this, _nextId) { Window = _streamWindow, IsReading = ReadsNewStreams };
+        _streams.Add(_nextId, stream);
+        _nextId += 2;
+        if (_lost is not null)
+        {
+            stream.OnLost(_lost);
+        }
+
+        return stream;
     }
 
     private static byte[] Frame(int type, int flags, int id, ReadOnlySpan<byte> payload)
