@@ -87,7 +87,7 @@ debian_tree() {
     say "a Debian, $suite"
     rm -rf "${work:?}/$suite"
     mkdir -p "$work"
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,curl,iproute2,procps,python3,ca-certificates,libssl3,libstdc++6 \
+    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,curl,iproute2,procps,python3,ca-certificates \
         "$suite" "$work/$suite" "$mirror" >"$work/debootstrap.log" 2>&1 || { tail "$work/debootstrap.log" && return 1; }
     touch "$work/$suite.done"
 }

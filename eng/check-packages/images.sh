@@ -17,7 +17,8 @@ stand_in_base() {
     debian_tree
     rm -rf "$tree" "$folder" && mkdir -p "$tree" "$folder"
     chroot "$work/$suite" sh -c 'apt-get -qq update && mkdir -p /var/tmp/debs && cd /var/tmp/debs && rm -f *.deb &&
-        apt-get -qq download base-files ca-certificates libc6 libgcc-s1 libssl3 libstdc++6 zlib1g tzdata 2>/dev/null' >/dev/null
+        ssl=$(apt-cache pkgnames libssl3 | sort | tail -1) &&
+        apt-get -qq download base-files ca-certificates libc6 libgcc-s1 "$ssl" libstdc++6 zlib1g tzdata 2>/dev/null' >/dev/null
     mv "$work/$suite"/var/tmp/debs/*.deb "$folder"
     for package in "$folder"/*.deb; do dpkg-deb -x "$package" "$tree"; done
     # The libraries alone: Debian's packages have programs and documents beside them.

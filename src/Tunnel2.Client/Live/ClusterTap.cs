@@ -233,6 +233,7 @@ internal sealed class ClusterTap(TopOptions options, TapSink sink, TextWriter er
             ErrorCode = data.TryGetProperty("error", out JsonElement code)
                 ? RequestErrorCodes.Number(code.GetString()!)
                 : RequestErrorCodes.None,
+            FailedAt = data.TryGetProperty("failedAt", out JsonElement failedAt) ? Encoding.Latin1.GetBytes(failedAt.GetString()!) : [],
             StartedUnixMicroseconds = started,
             QueueMicroseconds = data.GetProperty("queueUs").GetUInt32(),
             FirstByteMicroseconds = data.GetProperty("firstByteUs").GetUInt32(),

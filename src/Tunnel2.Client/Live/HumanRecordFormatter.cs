@@ -49,6 +49,13 @@ internal sealed class HumanRecordFormatter : IRecordFormatter
             output.Write(error);
         }
 
+        if (!record.FailedAt.IsEmpty)
+        {
+            output.Write(" (node ");
+            output.Write(Clean(record.FailedAt));
+            output.Write(')');
+        }
+
         if ((record.Flags & RequestFlags.Interim) != 0)
         {
             output.Write(" (open)");

@@ -36,6 +36,9 @@ internal sealed class ExchangeStore
     /// <summary>The node of a cluster that has it, which is part of the ids of its exchanges; null: it is alone.</summary>
     public string? Node { get; init; }
 
+    /// <summary>The process of that node: another one each time it is started. Null where there is only one server.</summary>
+    public string? Process { get; init; }
+
     /// <summary>Changes with everything that can be seen of the store.</summary>
     public long Version => Volatile.Read(ref _version);
 

@@ -199,10 +199,7 @@ async function follow(mine) {
 }
 
 function show(list) {
-  const away = (list.nodes ?? []).filter((one) => one.state !== 'up')
-    .map((one) => `Without node ${one.node} (${one.state})${one.problem ? `: ${one.problem}` : ''}.`);
-  if (get('away').textContent !== away.join(' ')) get('away').textContent = away.join(' ');
-  get('away').hidden = away.length === 0;
+  showAway((list.nodes ?? []).filter((one) => one.state !== 'up'));
   const lost = list.skipped > 0 ? `; ${list.skipped} did not fit` : '';
   get('held').textContent = `${list.exchanges.length}${list.more ? ' newest' : ''} requests, ${size(list.bytes)} of ${size(list.limitBytes)} held${lost}`;
   get('empty').hidden = list.exchanges.length > 0;
@@ -220,6 +217,17 @@ function show(list) {
   mark();
   const open = list.exchanges.find((one) => String(one.id) === state.id);
   if (open && JSON.stringify(open) !== shownDetail && !rows.dataset.busy) showDetail(undefined, JSON.stringify(open));
+}
+
+// The nodes of which the list lacks something. Written only when it changes, because it is read out then.
+function showAway(nodes) {
+  const made = nodes.map((one) => element('p', {}, 'Node ', element('strong', {}, shown(one.node)), one.state === 'restarted'
+    ? ' was started again: what it had kept before is gone.'
+    : [` is ${one.state === 'older' ? 'of an older release' : one.state}`, ...shown(one.problem ? `: ${one.problem}` : ''),
+      '. Its requests are not in this list.']));
+  const place = get('away');
+  if (place.innerHTML !== made.map((one) => one.outerHTML).join('')) place.replaceChildren(...made);
+  place.hidden = made.length === 0;
 }
 
 function makeRow(one, text) {

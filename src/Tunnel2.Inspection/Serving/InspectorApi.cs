@@ -235,6 +235,11 @@ internal sealed class InspectorApi : IDisposable
             json.WriteString("build", _build);
             ExchangeId.Write(json, "version", store.Node, version);
             WriteUntil(json, session);
+            if (store.Process is { } process)
+            {
+                json.WriteString("process", process);
+            }
+
             json.WriteNumber("bytes", store.Bytes);
             json.WriteNumber("limitBytes", store.Limits.Bytes);
             json.WriteNumber("dropped", dropped);

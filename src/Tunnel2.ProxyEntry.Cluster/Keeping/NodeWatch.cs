@@ -26,7 +26,7 @@ internal sealed class NodeWatch : IOtherNodes
     private readonly ILogger _logger;
     private readonly Func<NodeLocation, Task<bool>>? _reaches;
     private IReadOnlyList<NodeLocation> _others = [];
-    private IReadOnlyList<NodeLocation> _lost = [];
+    private IReadOnlyList<LostNode> _lost = [];
     private NodeAnnouncement? _announcement;
     private long? _looked;
     private int _mustLook;
@@ -60,7 +60,7 @@ internal sealed class NodeWatch : IOtherNodes
     public IReadOnlyList<NodeLocation> Known => Volatile.Read(ref _others);
 
     /// <inheritdoc/>
-    public IReadOnlyList<NodeLocation> Lost => Volatile.Read(ref _lost);
+    public IReadOnlyList<LostNode> Lost => Volatile.Read(ref _lost);
 
     /// <inheritdoc/>
     public event Action? Announced;
@@ -89,7 +89,8 @@ internal sealed class NodeWatch : IOtherNodes
             var around = await _store.LookAroundAsync(_node.Facts.Node, cancellationToken).ConfigureAwait(false);
             _looked = _timeProvider.GetTimestamp();
             Volatile.Write(ref _others, around.Others);
-            Volatile.Write(ref _lost, around.Lost);
+            var now = _timeProvider.GetUtcNow();
+            Volatile.Write(ref _lost, [.. around.Lost.Select(lost => new LostNode(lost.Location, now - lost.Ago))]);
             Announce(around.Announced);
             _drain.Set(around.IsDrained);
         }

@@ -2,6 +2,7 @@ using System.Collections.Frozen;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
 using Tunnel2.ProxyEntry.Cluster.Stores;
+using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Cluster.Locating;
@@ -70,16 +71,35 @@ internal sealed class ForeignTunnels : IForeignTunnels
     }
 
     /// <inheritdoc/>
+    public async Task<ForeignTunnel?> FindAsync(AgentIdentity owner, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await _store.FindTunnelAsync(_node.Facts.Node, owner.ToDigest(), cancellationToken).ConfigureAwait(false);
+        }
+        catch (StoreUnavailableException)
+        {
+            return null;
+        }
+    }
+
+    /// <inheritdoc/>
     public async Task<bool> MayHaveAsync(SessionKind kind, int port, string name, CancellationToken cancellationToken)
     {
+        if (_node.Ready is null)
+        {
+            // As with names: agents that come back cause no calls to a database that is not there.
+            throw new SharedUnavailableException(_node.Trouble, mayHaveChanged: false);
+        }
+
         try
         {
             return await _store.TakePortAsync(
                 _node.Facts.Node, new ForeignTunnel(name, kind, port), _registration, cancellationToken).ConfigureAwait(false);
         }
-        catch (StoreUnavailableException)
+        catch (StoreUnavailableException exception)
         {
-            return true;
+            throw new SharedUnavailableException($"The cluster's database is not available ({exception.Reason}).", false, exception);
         }
     }
 

@@ -7,23 +7,27 @@ internal static class PostgresSharedSql
     public const string SharedNotice = "shared\n";
 
     /// <summary>
-    /// $1 kind, $2 how many at most, $3 the version after which a change counts; 0: all. One statement, so that all is of one moment. First
-    /// comes a row with the number of documents as its version and their sum, then the row of the kind; what was removed has no value.
+    /// $1 kind, $2 how many documents at most, $3 the version after which a change counts; 0: all, $4 the key after which they begin, $5
+    /// how many notes of what was removed. One statement, so that all is of one moment. First comes a row with the number of documents as
+    /// its version, their sum and the latest version, then the row of the kind; what was removed has no value. Sum and notes are with the
+    /// documents that begin with the first one.
     /// </summary>
     public const string Read =
         $"""
         select * from (
-            select '' as key, count(*) as version, null::bytea as value, null::timestamptz as touched_at, bit_xor({Mark}) as mark,
-                0 as part, null::interval as age
-            from tunnel2_shared where kind = $1 and key <> ''
+            select '' as key, count(*) filter (where key <> '') as version, null::bytea as value, null::timestamptz as touched_at,
+                bit_xor({Mark}) filter (where key <> '') as mark, 0 as part, null::interval as age, coalesce(max(version), 0) as latest
+            from tunnel2_shared where kind = $1 and $4 = ''
+            union all
+            select key, version, value, null, null, 1, null, 0 from tunnel2_shared where kind = $1 and key = ''
             union all (
-                select key, version, value, touched_at, {Mark}, 1, clock_timestamp() - touched_at
-                from tunnel2_shared where kind = $1 and (key = '' or version > $3)
-                order by key collate "C" limit $2 + 1)
+                select key, version, value, touched_at, {Mark}, 2, clock_timestamp() - touched_at, 0
+                from tunnel2_shared where kind = $1 and key collate "C" > $4 and version > $3
+                order by key collate "C" limit $2)
             union all (
-                select key, version, null, null, null, 2, null from tunnel2_shared
-                where kind = $1 || '{Removed}' and version > $3 and $3 > 0
-                order by version limit $2)
+                select key, version, null, null, null, 3, null, 0 from tunnel2_shared
+                where kind = $1 || '{Removed}' and version > $3 and $3 > 0 and $4 = ''
+                order by version limit $5)
         ) r order by part, key collate "C"
         """;
 

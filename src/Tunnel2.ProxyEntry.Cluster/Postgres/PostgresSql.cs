@@ -181,20 +181,21 @@ internal static class PostgresSql
     /// <summary>$1 the node that asks, $2 how many at most.</summary>
     public const string ListTunnels =
         $"""
-        select t.name, t.kind, t.port
-        from tunnel2_tunnels t join ({Sessions}) s on s.name = t.name and s.epoch = t.epoch
-            join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
-        where s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp()
-        order by t.epoch limit $2
+        select t.name, t.kind, t.port {OfOtherNodes} order by t.epoch limit $2
+        """;
+
+    /// <summary>$1 the node that asks, $2 an owner's digest: a tunnel of that owner.</summary>
+    public const string FindTunnel =
+        $"""
+        select t.name, t.kind, t.port {OfOtherNodes} and exists (
+            select from tunnel2_names h where h.name = t.name and h.owner = $2)
+        order by t.epoch limit 1
         """;
 
     /// <summary>$1 the node that asks, $2 kind, $3 port, $4 name: whether another name has the port at another node.</summary>
     public const string HasPort =
         $"""
-        select exists (
-            select from tunnel2_tunnels t join ({Sessions}) s on s.name = t.name and s.epoch = t.epoch
-                join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
-            where t.kind = $2 and t.port = $3 and t.name <> $4 and s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp())
+        select exists (select {OfOtherNodes} and t.kind = $2 and t.port = $3 and t.name <> $4)
         """;
 
     /// <summary>What registrations carried that are over.</summary>
@@ -208,6 +209,14 @@ internal static class PostgresSql
         """;
 
     public const string TidyNodes = "delete from tunnel2_nodes where lease_until < clock_timestamp() - interval '1 day'";
+
+    /// <summary>$1 the node that asks: the tunnels that others serve.</summary>
+    private const string OfOtherNodes =
+        $"""
+        from tunnel2_tunnels t join ({Sessions}) s on s.name = t.name and s.epoch = t.epoch
+            join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
+        where s.state < 2 and s.node <> $1 and n.lease_until > clock_timestamp()
+        """;
 
     /// <summary>What counts: names that one session has for itself, and the sessions of names that are shared.</summary>
     private const string Sessions =

@@ -8,32 +8,66 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 /// <content>What nodes share beside names.</content>
 internal sealed partial class PostgresStore : ISharedStore
 {
+    /// <summary>Documents in a page: with the longest values it still takes a part of a call's second only.</summary>
+    private const int DocumentsInPage = 200;
+
+    /// <summary>How often what was changed while pages were read is read too. After that the sum shows that something is missing.</summary>
+    private const int MostRounds = 4;
+
     /// <inheritdoc/>
-    public Task<SharedSet?> ReadSharedAsync(string kind, long since, int most, CancellationToken cancellationToken) =>
-        _connections.CallAsync(
-            async (connection, token) =>
+    /// <remarks>
+    /// Each page is a call of its own. What changes in that time is read after the last page, until one page has all of it: then the sum is
+    /// of the same moment, as it is where one page has everything.
+    /// </remarks>
+    public async Task<SharedSet?> ReadSharedAsync(string kind, long since, int most, CancellationToken cancellationToken)
+    {
+        var documents = new SortedDictionary<string, SharedDocument>(StringComparer.Ordinal);
+        var gone = new HashSet<string>(StringComparer.Ordinal);
+        SharedPage? first = null;
+        var newest = since;
+        for (var (round, from, isWhole) = (0, since, false); round < MostRounds && !isWhole; round++, from = first.Latest)
+        {
+            var page = await PageAsync(from, "").ConfigureAwait(false);
+            if (page is null || (first is not null && page.Generation != first.Generation))
             {
-                var rows = await ReadAsync(
-                    connection, PostgresSharedSql.Read,
-                    static reader => (
-                        Part: reader.GetInt32(5),
-                        Document: new SharedDocument(
-                            reader.GetString(0), reader.IsDBNull(2) ? [] : reader.GetFieldValue<byte[]>(2), reader.GetInt64(1),
-                            reader.IsDBNull(3) ? null : new DateTimeOffset(reader.GetDateTime(3), TimeSpan.Zero),
-                            reader.IsDBNull(6) ? default : reader.GetFieldValue<TimeSpan>(6),
-                            reader.IsDBNull(4) ? 0 : reader.GetInt64(4))),
-                    token, new() { Value = kind }, new() { Value = (long)most }, new() { Value = since }).ConfigureAwait(false);
-                var (_, sum) = rows[0];
-                return rows.Find(static row => row is { Part: 1, Document.Key.Length: 0 }).Document is { Value.Length: 16 } marker
-                    ? new SharedSet(
-                        new Guid(marker.Value),
-                        [.. rows.Where(static row => row.Part == 1 && row.Document.Key.Length > 0).Select(static row => row.Document)],
-                        [.. rows.Where(static row => row.Part == 2).Select(static row => row.Document.Key)],
-                        new SharedSum((int)sum.Version, sum.Mark),
-                        rows.Skip(1).Select(static row => row.Document.Version).Append(since).Max())
-                    : null;
-            },
-            cancellationToken);
+                return first is null ? null : throw new StoreUnavailableException("it was emptied while it was read");
+            }
+
+            (first, isWhole) = (page, !page.HasMore);
+            foreach (var key in page.Gone)
+            {
+                documents.Remove(key);
+                gone.Add(key);
+            }
+
+            Add(page);
+            while (page.HasMore && documents.Count < most)
+            {
+                page = await PageAsync(from, page.Documents[^1].Key).ConfigureAwait(false);
+                if (page?.Generation != first.Generation)
+                {
+                    throw new StoreUnavailableException("it was emptied while it was read");
+                }
+
+                Add(page);
+            }
+        }
+
+        return new SharedSet(first!.Generation, [.. documents.Values.Take(most)], since > 0 ? [.. gone] : [], first.Sum, newest);
+
+        Task<SharedPage?> PageAsync(long from, string after) => ReadPageAsync(
+            kind, from, after, Math.Min(DocumentsInPage, most), most, cancellationToken);
+
+        void Add(SharedPage page)
+        {
+            foreach (var document in page.Documents)
+            {
+                documents[document.Key] = document;
+            }
+
+            newest = Math.Max(newest, page.Newest);
+        }
+    }
 
     /// <inheritdoc/>
     public Task FillSharedAsync(
@@ -117,6 +151,33 @@ internal sealed partial class PostgresStore : ISharedStore
                 }),
             cancellationToken);
 
+    private Task<SharedPage?> ReadPageAsync(
+        string kind, long since, string after, int documents, int notes, CancellationToken cancellationToken) => _connections.CallAsync(
+            async (connection, token) =>
+            {
+                var rows = await ReadAsync(
+                    connection, PostgresSharedSql.Read,
+                    static reader => (
+                        Part: reader.GetInt32(5),
+                        Latest: reader.GetInt64(7),
+                        Document: new SharedDocument(
+                            reader.GetString(0), reader.IsDBNull(2) ? [] : reader.GetFieldValue<byte[]>(2), reader.GetInt64(1),
+                            reader.IsDBNull(3) ? null : new DateTimeOffset(reader.GetDateTime(3), TimeSpan.Zero),
+                            reader.IsDBNull(6) ? default : reader.GetFieldValue<TimeSpan>(6),
+                            reader.IsDBNull(4) ? 0 : reader.GetInt64(4))),
+                    token, new() { Value = kind }, new() { Value = (long)documents }, new() { Value = since }, new() { Value = after },
+                    new() { Value = (long)notes }).ConfigureAwait(false);
+                var sum = rows[0].Document;
+                var read = rows.Where(static row => row.Part == 2).Select(static row => row.Document).ToList();
+                return rows.Find(static row => row.Part == 1).Document is { Value.Length: 16 } marker
+                    ? new SharedPage(
+                        new Guid(marker.Value), read, [.. rows.Where(static row => row.Part == 3).Select(static row => row.Document.Key)],
+                        new SharedSum((int)sum.Version, sum.Mark), rows.Skip(1).Max(static row => row.Document.Version), rows[0].Latest,
+                        read.Count == documents)
+                    : null;
+            },
+            cancellationToken);
+
     private Task<SharedOutcome> ChangeSharedAsync(
         string kind, Guid generation, Func<NpgsqlConnection, CancellationToken, Task<SharedOutcome>> change,
         CancellationToken cancellationToken) =>
@@ -139,4 +200,16 @@ internal sealed partial class PostgresStore : ISharedStore
                 }
             },
             cancellationToken);
+
+    /// <summary>Documents of a kind that follow each other by their keys.</summary>
+    /// <param name="Generation">That of the kind.</param>
+    /// <param name="Documents">In the order of their keys.</param>
+    /// <param name="Gone">With the first page: what was removed.</param>
+    /// <param name="Sum">With the first page: of all documents of the kind.</param>
+    /// <param name="Newest">The highest version that was read.</param>
+    /// <param name="Latest">With the first page: the highest version of all documents.</param>
+    /// <param name="HasMore">Whether there may be further ones.</param>
+    private sealed record SharedPage(
+        Guid Generation, IReadOnlyList<SharedDocument> Documents, IReadOnlyList<string> Gone, SharedSum Sum, long Newest, long Latest,
+        bool HasMore);
 }

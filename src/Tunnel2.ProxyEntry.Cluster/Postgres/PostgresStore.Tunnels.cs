@@ -12,9 +12,16 @@ internal sealed partial class PostgresStore : ITunnelStore
     public Task<IReadOnlyList<ForeignTunnel>> ListTunnelsAsync(string node, int most, CancellationToken cancellationToken) =>
         _connections.CallAsync<IReadOnlyList<ForeignTunnel>>(
             async (connection, token) => await ReadAsync(
-                connection, PostgresSql.ListTunnels,
-                static reader => new ForeignTunnel(reader.GetString(0), (SessionKind)reader.GetInt16(1), reader.GetInt32(2)),
-                token, new() { Value = node }, new() { Value = (long)most }).ConfigureAwait(false),
+                connection, PostgresSql.ListTunnels, TunnelOf, token, new() { Value = node }, new() { Value = (long)most })
+                .ConfigureAwait(false),
+            cancellationToken);
+
+    /// <inheritdoc/>
+    public Task<ForeignTunnel?> FindTunnelAsync(string node, byte[] owner, CancellationToken cancellationToken) =>
+        _connections.CallAsync<ForeignTunnel?>(
+            async (connection, token) => await ReadAsync(
+                connection, PostgresSql.FindTunnel, TunnelOf, token, new() { Value = node }, new() { Value = owner })
+                .ConfigureAwait(false) is [var tunnel, ..] ? tunnel : null,
             cancellationToken);
 
     /// <inheritdoc/>
@@ -34,6 +41,9 @@ internal sealed partial class PostgresStore : ITunnelStore
                         new() { Value = tunnel.Name }).ConfigureAwait(false) is false;
             },
             cancellationToken);
+
+    private static ForeignTunnel TunnelOf(NpgsqlDataReader reader) =>
+        new(reader.GetString(0), (SessionKind)reader.GetInt16(1), reader.GetInt32(2));
 
     /// <summary>Says what registrations carry that have just been made. Those of HTTP need no row.</summary>
     private async Task NoteTunnelsAsync(

@@ -205,10 +205,12 @@ internal sealed partial class PostgresStore : IClusterStore
                     connection, PostgresNodeSql.LookAround,
                     static reader => (
                         Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2),
-                        Uplink: reader.GetString(3), Zone: reader.GetString(4), Lives: reader.GetBoolean(5)),
+                        Uplink: reader.GetString(3), Zone: reader.GetString(4),
+                        LostFor: reader.IsDBNull(5) ? (TimeSpan?)null : reader.GetFieldValue<TimeSpan>(5)),
                     token, new() { Value = node }, new() { Value = NodeSurroundings.LostFor }).ConfigureAwait(false);
-                var lost = rows.Where(static row => !row.Lives).Select(static row => row.Location).ToArray();
-                rows = [.. rows.Where(static row => row.Lives)];
+                var lost = rows.Where(static row => row.LostFor is not null)
+                    .Select(static row => (row.Location, row.LostFor!.Value)).ToArray();
+                rows = [.. rows.Where(static row => row.LostFor is null)];
                 return new NodeSurroundings(
                     rows.Any(row => row.Location.NodeId == node && row.IsDrained),
                     [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)])

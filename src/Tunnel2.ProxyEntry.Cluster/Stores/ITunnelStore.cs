@@ -9,6 +9,12 @@ internal interface ITunnelStore
     /// <param name="cancellationToken">Gives up.</param>
     Task<IReadOnlyList<ForeignTunnel>> ListTunnelsAsync(string node, int most, CancellationToken cancellationToken);
 
+    /// <summary>One of these tunnels that an owner has; null: it has none.</summary>
+    /// <param name="node">The node that asks.</param>
+    /// <param name="owner">The digest of the owner.</param>
+    /// <param name="cancellationToken">Gives up.</param>
+    Task<ForeignTunnel?> FindTunnelAsync(string node, byte[] owner, CancellationToken cancellationToken);
+
     /// <summary>Takes a port for a name, until the registration of that name says that it has it.</summary>
     /// <param name="node">The node that asks.</param>
     /// <param name="tunnel">The name, what it carries, and the port.</param>

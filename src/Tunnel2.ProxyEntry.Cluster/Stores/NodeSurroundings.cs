@@ -13,8 +13,8 @@ internal sealed record NodeSurroundings(bool IsDrained, IReadOnlyList<NodeLocati
     /// <summary>How long a node counts as lost.</summary>
     public static readonly TimeSpan LostFor = TimeSpan.FromMinutes(10);
 
-    /// <summary>Nodes whose lease ended within <see cref="LostFor"/>; at most 16.</summary>
-    public IReadOnlyList<NodeLocation> Lost { get; init; } = [];
+    /// <summary>Nodes whose lease ended within <see cref="LostFor"/>, and how long ago it did; at most 16.</summary>
+    public IReadOnlyList<(NodeLocation Location, TimeSpan Ago)> Lost { get; init; } = [];
 
     /// <summary>Some other nodes that live, are in service and have an address for agents, in the order of this node.</summary>
     public IReadOnlyList<AnnouncedNode> Announced { get; init; } = [];

@@ -1,4 +1,6 @@
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Cluster;
 
@@ -20,10 +22,13 @@ internal interface IForeignTunnels
     /// <summary>All that there are now: as the database has them, or, where it does not answer, as they were.</summary>
     Task<IReadOnlyCollection<ForeignTunnel>> ReadAsync(CancellationToken cancellationToken);
 
+    /// <summary>A tunnel that an owner has at another node; null: none, or the database does not answer.</summary>
+    Task<ForeignTunnel?> FindAsync(AgentIdentity owner, CancellationToken cancellationToken);
+
     /// <summary>
-    /// Asks, for all nodes, whether a name may have a port: of several that ask at once for one port, one name has it. True too where the
-    /// database does not answer, which the registration finds out.
+    /// Asks, for all nodes, whether a name may have a port: of several that ask at once for one port, one name has it.
     /// </summary>
+    /// <exception cref="SharedUnavailableException">Nobody decides: the database does not answer.</exception>
     /// <param name="kind">TCP or UDP.</param>
     /// <param name="port">The port, which is free at this node.</param>
     /// <param name="name">The name, whose registration follows at once.</param>

@@ -12,7 +12,7 @@ internal interface IOtherNodes
     IReadOnlyList<NodeLocation> Known { get; }
 
     /// <summary>Those that have been there, and whose lease ended in the last minutes; at most 16.</summary>
-    IReadOnlyList<NodeLocation> Lost { get; }
+    IReadOnlyList<LostNode> Lost { get; }
 
     /// <summary>The next look is due at once.</summary>
     void Ask();

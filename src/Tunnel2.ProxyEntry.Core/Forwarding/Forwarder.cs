@@ -443,9 +443,7 @@ internal sealed class Forwarder : IForwarder
             return RequestOutcome.VisitorAborted;
         }
 
-        request.Error = error;
-        var leg = request.LegOf(info);
-        request.IsCarried = false;
+        var leg = request.Fail(info);
 
         // For a refused request the name may be the host as the visitor wrote it, which can be any text.
         name = PlainText.Clean(TargetText.WithoutUserInfo(name ?? _opener.NameOf(exchange)), LongestHost);

@@ -98,10 +98,18 @@ internal sealed class ForwardedRequest
     /// <summary>The node that it was last passed to, or should have been; null: none.</summary>
     public string? NodeId { get; set; }
 
-    /// <summary>The leg of an error, for the log, with the node that it was at: a visitor without HTTP gets no words.</summary>
-    public string LegOf(ProxyErrorInfo info) => (IsCarried || info.Error == ProxyError.NodeUnreachable) && NodeId is { } node
-        ? $"{info.LegName} (node {node})"
-        : info.LegName;
+    /// <summary>The other node at which it failed; null: none.</summary>
+    public string? FailedAt { get; private set; }
+
+    /// <summary>ProxyEntry itself fails it. From now on it is no longer carried.</summary>
+    /// <returns>The leg, for the log, with the node that it was at: a visitor without HTTP gets no words.</returns>
+    public string Fail(ProxyErrorInfo info)
+    {
+        Error = info.Error;
+        FailedAt = IsCarried || info.Error == ProxyError.NodeUnreachable ? NodeId : null;
+        IsCarried = false;
+        return FailedAt is { } node ? $"{info.LegName} (node {node})" : info.LegName;
+    }
 
     /// <summary>The registrations that their nodes do not have any more, or cannot serve now; a variable, as it is no copy.</summary>
     public ref NodeTries NodesLeft => ref _nodesLeft;
@@ -264,6 +272,7 @@ internal sealed class ForwardedRequest
         IsCarried = false;
         NodesTried = 0;
         NodeId = null;
+        FailedAt = null;
         _nodesLeft = default;
         HasOtherNodes = false;
         StaysHere = false;

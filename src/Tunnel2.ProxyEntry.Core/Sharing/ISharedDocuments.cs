@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Sharing;
 
 /// <summary>
-/// Documents that all nodes of a cluster have in common, in kinds. A process that is alone has none of this. Every call ends within a
-/// second, with its result or a <see cref="SharedUnavailableException"/>. Thread-safe.
+/// Documents that all nodes of a cluster have in common, in kinds. A process that is alone has none of this. Every call, of a read each
+/// page, ends within a second, with its result or a <see cref="SharedUnavailableException"/>. Thread-safe.
 /// </summary>
 internal interface ISharedDocuments
 {
@@ -11,7 +11,9 @@ internal interface ISharedDocuments
     /// <param name="look">Reads the kind. Throws a <see cref="SharedUnavailableException"/> where it cannot.</param>
     void Watch(string kind, Func<CancellationToken, Task> look);
 
-    /// <summary>The documents of a kind. Null: no node has filled it yet, or the database was emptied.</summary>
+    /// <summary>
+    /// The documents of a kind, in pages. Null: no node has filled it yet, or the database was emptied.
+    /// </summary>
     /// <param name="kind">The kind.</param>
     /// <param name="since">Only those of a higher version, and which were removed; 0: all.</param>
     /// <param name="most">How many at most.</param>

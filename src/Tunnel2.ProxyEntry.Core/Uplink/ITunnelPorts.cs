@@ -6,7 +6,11 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// <summary>A port for a session of TCP, or the answer for an agent that gets none; both null for a session that needs none.</summary>
 /// <param name="Lease">The port, which the caller gives back.</param>
 /// <param name="Reject">The refusal.</param>
-internal readonly record struct TunnelPort(PortLease? Lease, RejectMessage? Reject);
+internal readonly record struct TunnelPort(PortLease? Lease, RejectMessage? Reject)
+{
+    /// <summary>Whether the session's name has, or had just now, this port already.</summary>
+    public bool IsKnown { get; init; }
+}
 
 /// <summary>The public listeners of sessions that do not carry HTTP. Thread-safe.</summary>
 internal interface ITunnelPorts

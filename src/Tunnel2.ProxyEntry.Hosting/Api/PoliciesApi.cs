@@ -163,7 +163,7 @@ internal sealed class PoliciesApi(
 
     private static bool Holds(string target, string name) => name == target || DomainName.IsCoveredBy(target, name);
 
-    /// <summary>A tunnel that carries no HTTP and would get the policy: of a name, at any node.</summary>
+    /// <summary>A tunnel that carries no HTTP and would get the policy: of a name or an agent, at any node.</summary>
     private async ValueTask<(string Name, SessionKind Kind)?> FindOpaqueAsync(PolicyTarget target)
     {
         if (directory.Snapshot().FirstOrDefault(session => session.Kind != SessionKind.Http && Holds(target, session)) is { } own)
@@ -171,9 +171,17 @@ internal sealed class PoliciesApi(
             return (own.Name, own.Kind);
         }
 
-        if (target.Scope != PolicyScope.Name || foreign is null)
+        if (foreign is null || target.Scope == PolicyScope.Token)
         {
+            // No other node knows by which of its tokens an agent was let in.
             return null;
+        }
+
+        if (target.Scope == PolicyScope.Agent)
+        {
+            return AgentOf(target.Name) is { } agent
+                && await foreign.FindAsync(AgentIdentity.OfToken(agent.Id), CancellationToken.None).ConfigureAwait(false) is { } found
+                ? (found.Name, found.Kind) : null;
         }
 
         foreach (var tunnel in await foreign.ReadAsync(CancellationToken.None).ConfigureAwait(false))
@@ -196,7 +204,7 @@ internal sealed class PoliciesApi(
             // It names a file.
             PolicyScope.Agent when !StoredToken.IsAgentId(target.Name) =>
                 ("no-agent", "An agent with such an id can have a policy in the settings only: its file would have another name."),
-            PolicyScope.Agent => table.All.Any(agent => agent.Id.Equals(target.Name, StringComparison.OrdinalIgnoreCase))
+            PolicyScope.Agent => AgentOf(target.Name) is not null
                 ? null
                 : ("no-agent", "There is no agent with this id, neither in the settings nor with a token that the server keeps."),
             PolicyScope.Token => tokens.All.Any(token => token.Name == target.Name)
@@ -209,6 +217,10 @@ internal sealed class PoliciesApi(
                 : ("no-name", "No session has this name, and no agent and no token lists it."),
         };
     }
+
+    /// <summary>An agent of the settings, or of a token that the server keeps.</summary>
+    private AgentSettings? AgentOf(string id) =>
+        agents.Current.All.FirstOrDefault(agent => agent.Id.Equals(id, StringComparison.OrdinalIgnoreCase));
 
     private string? FindMistake(string name) =>
         name.Length > PolicyStore.MaxNameLength

@@ -172,7 +172,7 @@ internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file, Sha
             {
                 gone[keepers.Key] = ("lost", "it has left the cluster, and what it had kept is gone");
             }
-            else if (!reply.IsLost && (ClusterLists.UntilOf(reply) is null || keepers.Count() > 1))
+            else if (HasLost(reply, [.. keepers]))
             {
                 gone[keepers.Key] = ("restarted", "it was started again, and what it had kept before is gone");
             }
@@ -180,6 +180,17 @@ internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file, Sha
 
         return gone;
     }
+
+    /// <summary>
+    /// Whether a node that answers is another process than one that has kept exchanges. A node of the release before does not say which it
+    /// is: of that, only the processes that have made themselves known count.
+    /// </summary>
+    private static bool HasLost(NodeReply reply, IReadOnlyList<InspectionKeeper> keepers) =>
+        reply.Status == StatusCodes.Status404NotFound
+        || (reply.IsDone && (ClusterLists.UntilOf(reply) is null
+            || (ClusterLists.ProcessOf(reply) is { } process
+                ? keepers.Any(keeper => keeper.Process != process)
+                : keepers.Count > 1)));
 
     private ReadOnlyMemory<byte> Merge(ClusterCall call, IReadOnlyList<NodeReply> replies)
     {

@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 /// Writes one HAR file of the exchanges of several nodes, the oldest first. One entry of each node is in memory, and a node sends the next
 /// one when it was written. A node that is lost meanwhile cuts the file. Thread-safe.
 /// </summary>
-internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit)
+internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit, TimeProvider time)
 {
     /// <summary>The longest entry: bodies of a mebibyte each when decoded, and messages, escaped.</summary>
     private const int LongestLine = 32 * 1024 * 1024;
@@ -26,12 +26,15 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit)
     /// <param name="lost">Those that have not answered: the file says so.</param>
     public async Task WriteAsync(ClusterCall call, IReadOnlyList<string> inspecting, IReadOnlyList<string> lost)
     {
-        using var end = CancellationTokenSource.CreateLinkedTokenSource(call.Left);
+        using var late = new CancellationTokenSource(ClusterApi.HeadLimit, time);
+        using var end = CancellationTokenSource.CreateLinkedTokenSource(call.Left, late.Token);
         var parts = new List<Part>();
+        var opening = "";
         try
         {
             foreach (var node in inspecting)
             {
+                opening = node;
                 if (await OpenAsync(call, node, end.Token).ConfigureAwait(false) is not { } part)
                 {
                     await call.FailAsync(
@@ -42,7 +45,20 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit)
                 parts.Add(part);
             }
 
+            // What has begun may take as long as the caller takes for it.
+            late.CancelAfter(Timeout.InfiniteTimeSpan);
+            end.Token.ThrowIfCancellationRequested();
             await WriteAsync(call, parts, lost).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (late.IsCancellationRequested && !call.Left.IsCancellationRequested)
+        {
+            if (nodes.Find(opening) is { } location)
+            {
+                nodes.Failed(location, "timeout");
+            }
+
+            await call.FailAsync(
+                StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {opening} does not answer in time.").ConfigureAwait(false);
         }
         catch (Exception exception) when (exception is IOException or InvalidDataException or JsonException)
         {

@@ -61,6 +61,10 @@ internal static class ClusterLists
     public static string? UntilOf(NodeReply reply) =>
         reply.Document() is { } document && Text(document, "until") is { Length: > 0 } until ? until : null;
 
+    /// <summary>The process of a node that inspects a session, by its answer; null: it does not.</summary>
+    public static string? ProcessOf(NodeReply reply) =>
+        reply.Document() is { } document && Text(document, "process") is { Length: > 0 } process ? process : null;
+
     /// <summary>A document with the name of its node.</summary>
     public static ReadOnlyMemory<byte> WithNode(JsonElement document, string node)
     {

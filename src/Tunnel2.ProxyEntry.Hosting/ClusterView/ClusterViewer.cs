@@ -161,9 +161,10 @@ internal sealed class ClusterViewer : IAsyncDisposable
         }
 
         // Those that were lost before anybody looked.
-        foreach (var other in _others.Lost)
+        var since = _time.GetUtcNow() - Memory;
+        foreach (var other in _others.Lost.Where(other => other.At >= since))
         {
-            AddUnsynchronized(hub, other, isLost: true);
+            AddUnsynchronized(hub, other.Location, other.At);
         }
 
         foreach (var (name, node) in _nodes)
@@ -187,11 +188,11 @@ internal sealed class ClusterViewer : IAsyncDisposable
         }
     }
 
-    private void AddUnsynchronized(Hub hub, NodeLocation location, bool isLost = false)
+    private void AddUnsynchronized(Hub hub, NodeLocation location, DateTimeOffset? lostAt = null)
     {
         if (_nodes.TryGetValue(location.NodeId, out var present))
         {
-            if (!isLost)
+            if (lostAt is null)
             {
                 present.MoveUnsynchronized(location);
             }
@@ -204,9 +205,9 @@ internal sealed class ClusterViewer : IAsyncDisposable
             var node = new WatchedNode(
                 location, new NodeView(location.NodeId, location.NodeId == _self, _time), new MirroredChannels(hub, location.NodeId),
                 _statistics, _open, _time, _faults, _gate);
-            if (isLost)
+            if (lostAt is { } at)
             {
-                node.View.Fail("its lease is over", isOlder: false);
+                node.View.MarkLost(at);
             }
 
             _nodes.Add(location.NodeId, node);

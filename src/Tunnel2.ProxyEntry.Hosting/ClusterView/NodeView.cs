@@ -66,6 +66,15 @@ internal sealed class NodeView(string name, bool isHere, TimeProvider time)
         Change(isOlder ? NodeHealth.Older : NodeHealth.Lost);
     }
 
+    /// <summary>Its lease ended before anybody looked.</summary>
+    public void MarkLost(DateTimeOffset at)
+    {
+        Fail("its lease is over", isOlder: false);
+        var now = time.GetUtcNow();
+        _heard = time.GetTimestamp() - (long)((now - at).TotalSeconds * time.TimestampFrequency);
+        _heardMs = _sinceMs = at.ToUnixTimeMilliseconds();
+    }
+
     /// <summary>Time has passed.</summary>
     public void Look()
     {

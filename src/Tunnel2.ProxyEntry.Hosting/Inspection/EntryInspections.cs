@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Globalization;
+using System.Security.Cryptography;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
@@ -30,13 +31,14 @@ internal sealed class EntryInspections : IDisposable
     private readonly PublicAddresses _addresses;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
-    private readonly string? _node;
+    private readonly bool _isNode;
 
     public EntryInspections(
         ProxyEntrySettings settings, ISessionDirectory directory, Http1Front front, PublicAddresses addresses, TimeProvider time,
         ILogger<EntryInspections> logger, IOtherNodes? others = null)
     {
-        _node = others is null ? null : settings.EntryId;
+        _isNode = others is not null;
+        Self = new InspectionKeeper(settings.EntryId, RandomNumberGenerator.GetHexString(8, lowercase: true));
         _front = front;
         _directory = directory;
         _addresses = addresses;
@@ -47,6 +49,9 @@ internal sealed class EntryInspections : IDisposable
 
     /// <summary>A session that was expected is inspected here now. Raised with its name. Handlers are short and do not throw.</summary>
     public event Action<string>? Followed;
+
+    /// <summary>This process, as other nodes know what has kept exchanges.</summary>
+    public InspectionKeeper Self { get; }
 
     /// <summary>The sessions that are inspected.</summary>
     public IReadOnlyList<IInspectedSession> Sessions
@@ -213,7 +218,9 @@ internal sealed class EntryInspections : IDisposable
     [SuppressMessage("Reliability", "CA2000", Justification = "The dictionary owns it.")]
     private Inspected BeginUnsynchronized(string name)
     {
-        var store = new ExchangeStore(InspectionLimits.Default, _time) { Node = _node };
+        var store = _isNode
+            ? new ExchangeStore(InspectionLimits.Default, _time) { Node = Self.Node, Process = Self.Process }
+            : new ExchangeStore(InspectionLimits.Default, _time);
         var session = new EntryInspectedSession(name, store, _front, _addresses, _time);
         var timer = _time.CreateTimer(_ => OnTime(name), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         var one = new Inspected(session, timer, _time.GetTimestamp());

@@ -168,14 +168,15 @@ internal sealed class InspectionEndpoints : IDisposable
                 FormattableString.Invariant($"{EntryInspections.MostSessions} sessions are inspected already; end one of them."));
     }
 
-    /// <summary>Until when a session is inspected; null: it is not.</summary>
-    private static InspectorResponse Answer(string name, DateTimeOffset? until) => InspectorResponse.Of(json =>
+    /// <summary>Until when a session is inspected, and by which process; null: it is not.</summary>
+    private InspectorResponse Answer(string name, DateTimeOffset? until) => InspectorResponse.Of(json =>
     {
         json.WriteStartObject();
         json.WriteString("name", name);
         if (until is { } time)
         {
             json.WriteString("until", time);
+            json.WriteString("process", _inspections.Self.Process);
         }
         else
         {

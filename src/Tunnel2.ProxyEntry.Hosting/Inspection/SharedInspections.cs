@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -24,7 +23,6 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
     private readonly TimeProvider _time;
     private readonly ContainedFaults _faults;
     private readonly ILogger _logger;
-    private readonly InspectionKeeper _self;
     private readonly SharedCopy? _copy;
     private readonly Dictionary<string, Known> _known = new(StringComparer.Ordinal);
     private readonly HashSet<string> _toBegin = new(StringComparer.Ordinal);
@@ -40,7 +38,6 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
         _time = time;
         _faults = faults;
         _logger = logger;
-        _self = new InspectionKeeper(settings.EntryId, RandomNumberGenerator.GetHexString(8, lowercase: true));
         _copy = shared is null
             ? null
             : new SharedCopy(shared, SharedKind, EntryInspections.MostSessions, settings.StateFolder, this, logger);
@@ -255,7 +252,7 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
 
         // Those in which this node keeps exchanges without being named.
         foreach (var one in known.Where(one => _inspections.UntilOf(one.Inspection.Name) is not null
-            && !one.Inspection.Keepers.Contains(_self)))
+            && !one.Inspection.Keepers.Contains(_inspections.Self)))
         {
             await TryAsync(one.Inspection.Name, _ => TryJoinAsync(one)).ConfigureAwait(false);
         }
@@ -285,7 +282,8 @@ internal sealed class SharedInspections : ISharedContent, IDisposable
     /// <summary>Names this node. When another change was made first, the next look tries again.</summary>
     private async Task<bool> TryJoinAsync(Known known) =>
         (await _copy!.PutAsync(
-            known.Inspection.With(_self).Write(known.Document.Version, known.Document.Touched), _stopping.Token).ConfigureAwait(false))
+            known.Inspection.With(_inspections.Self).Write(known.Document.Version, known.Document.Touched), _stopping.Token)
+            .ConfigureAwait(false))
             .Outcome == SharedOutcome.Done;
 
     private async Task<bool> TryAsync(string name, Func<string, Task<bool>> change)

@@ -43,8 +43,8 @@ internal sealed class RequestPublisher : RequestObserver
     /// <summary>Bytes of a target that are recorded at most.</summary>
     public const int MaxTargetLength = 256;
 
-    /// <summary>The length of the longest record: its fixed part, a name and a target.</summary>
-    private const int MaxRecordLength = 384;
+    /// <summary>The length of the longest record: its fixed part, a name, a target and a node.</summary>
+    private const int MaxRecordLength = 416;
 
     /// <summary>Records that found no place in the ring.</summary>
     public long Dropped => _producer?.Dropped ?? 0;
@@ -124,6 +124,10 @@ internal sealed class RequestPublisher : RequestObserver
         ForwardedRequest request, RequestMethod method, ReadOnlySpan<byte> target, ushort error, RequestFlags flags, long until)
     {
         Span<byte> payload = stackalloc byte[MaxRecordLength];
+        Span<byte> node = stackalloc byte[RequestRecordCodec.MaxNodeLength];
+        node = request.FailedAt is { } failedAt
+            ? node[..Encoding.Latin1.GetBytes(failedAt.AsSpan(0, Math.Min(failedAt.Length, node.Length)), node)]
+            : default;
         var name = request.Session?.NameBytes ?? _noSession;
 
         var (times, reports) = (request.Times, request.NoteOf<UpgradeReports>());
@@ -148,6 +152,7 @@ internal sealed class RequestPublisher : RequestObserver
             UplinkId = (ushort)Math.Max(0, request.UplinkIndex),
             Status = (ushort)request.Status,
             ErrorCode = error,
+            FailedAt = node,
             Method = method,
             Flags = flags,
         };

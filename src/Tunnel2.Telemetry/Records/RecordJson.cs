@@ -26,6 +26,11 @@ internal static class RecordJson
             json.WriteString("error"u8, error);
         }
 
+        if (!record.FailedAt.IsEmpty)
+        {
+            json.WriteString("failedAt"u8, Latin1(record.FailedAt, text));
+        }
+
         json.WriteNumber("startedUs"u8, record.StartedUnixMicroseconds);
         json.WriteNumber("queueUs"u8, record.QueueMicroseconds);
         json.WriteNumber("firstByteUs"u8, record.FirstByteMicroseconds);

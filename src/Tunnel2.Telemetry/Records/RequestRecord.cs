@@ -49,6 +49,9 @@ internal readonly ref struct RequestRecord
     /// <summary>0 for success, otherwise the forwarder's error code.</summary>
     internal ushort ErrorCode { get; init; }
 
+    /// <summary>The other node of the cluster at which it failed, ASCII, at most 32 bytes; empty: none.</summary>
+    internal ReadOnlySpan<byte> FailedAt { get; init; }
+
     internal RequestMethod Method { get; init; }
 
     internal RequestFlags Flags { get; init; }

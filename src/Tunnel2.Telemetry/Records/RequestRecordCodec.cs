@@ -3,20 +3,26 @@ using System.Buffers.Binary;
 namespace Tunnel2.Telemetry.Records;
 
 /// <summary>
-/// Binary layout of a <see cref="RequestRecord"/>, little-endian, version 1:
+/// Binary layout of a <see cref="RequestRecord"/>, little-endian, version 1, or 2 where it ends with the name of a node:
 /// <code>
 ///  0 version(1) flags(1) method(1) session name length(1) status(2) error code(2)
 ///  8 started, unix µs (8)
 /// 16 queue µs(4) first byte µs(4) body µs(4) total µs(4)
 /// 32 bytes in (8)        40 bytes out (8)
 /// 48 session id (8)      56 stream id (4)   60 uplink id (2)   62 target length (2)
-/// 64 session name bytes, target bytes
+/// 64 session name bytes, target bytes; in version 2 the bytes of the other node at which it failed, to the end
 /// </code>
 /// Stateless, safe on any thread, allocates nothing.
 /// </summary>
 internal static class RequestRecordCodec
 {
     internal const byte Version = 1;
+
+    /// <summary>The version of a record that ends with the name of a node.</summary>
+    internal const byte VersionWithNode = 2;
+
+    /// <summary>Longest name of a node, bytes.</summary>
+    internal const int MaxNodeLength = 32;
 
     /// <summary>Bytes before the session name.</summary>
     internal const int FixedLength = 64;
@@ -34,12 +40,13 @@ internal static class RequestRecordCodec
     /// Writes <paramref name="record"/> into <paramref name="destination"/>, which needs room for the fixed part and the session name. The
     /// target is cut to the rest and then marked with <see cref="RequestFlags.TargetTruncated"/>.
     /// </summary>
-    /// <returns>Bytes written; 0 when the destination is too small or the session name is empty or too long.</returns>
+    /// <returns>Bytes written; 0 when the destination is too small or a name is too long, or that of the session empty.</returns>
     internal static int Encode(Span<byte> destination, in RequestRecord record)
     {
         ReadOnlySpan<byte> name = record.SessionName;
-        int room = destination.Length - FixedLength - name.Length;
-        if (name.IsEmpty || name.Length > MaxSessionNameLength || room < 0)
+        ReadOnlySpan<byte> node = record.FailedAt;
+        int room = destination.Length - FixedLength - name.Length - node.Length;
+        if (name.IsEmpty || name.Length > MaxSessionNameLength || node.Length > MaxNodeLength || room < 0)
         {
             return 0;
         }
@@ -52,7 +59,7 @@ internal static class RequestRecordCodec
             flags |= RequestFlags.TargetTruncated;
         }
 
-        destination[0] = Version;
+        destination[0] = node.IsEmpty ? Version : VersionWithNode;
         destination[1] = (byte)flags;
         destination[2] = (byte)record.Method;
         destination[3] = (byte)name.Length;
@@ -71,7 +78,8 @@ internal static class RequestRecordCodec
         BinaryPrimitives.WriteUInt16LittleEndian(destination[62..], (ushort)target.Length);
         name.CopyTo(destination[FixedLength..]);
         target.CopyTo(destination[(FixedLength + name.Length)..]);
-        return FixedLength + name.Length + target.Length;
+        node.CopyTo(destination[(FixedLength + name.Length + target.Length)..]);
+        return FixedLength + name.Length + target.Length + node.Length;
     }
 
     /// <summary>Reads one record; with any result except <see cref="RecordDecodeStatus.Ok"/>, <paramref name="record"/> is empty.</summary>
@@ -83,14 +91,16 @@ internal static class RequestRecordCodec
             return RecordDecodeStatus.TooShort;
         }
 
-        if (source[0] != Version)
+        bool hasNode = source[0] == VersionWithNode;
+        if (source[0] != Version && !hasNode)
         {
             return RecordDecodeStatus.UnknownVersion;
         }
 
         int nameLength = source[3];
         int targetLength = BinaryPrimitives.ReadUInt16LittleEndian(source[62..]);
-        if (nameLength > MaxSessionNameLength || FixedLength + nameLength + targetLength != source.Length)
+        int nodeLength = source.Length - FixedLength - nameLength - targetLength;
+        if (nameLength > MaxSessionNameLength || (hasNode ? nodeLength is < 1 or > MaxNodeLength : nodeLength != 0))
         {
             return RecordDecodeStatus.BadLengths;
         }
@@ -124,6 +134,7 @@ internal static class RequestRecordCodec
             UplinkId = BinaryPrimitives.ReadUInt16LittleEndian(source[60..]),
             SessionName = source.Slice(FixedLength, nameLength),
             Target = source.Slice(FixedLength + nameLength, targetLength),
+            FailedAt = source[(FixedLength + nameLength + targetLength)..],
         };
         return RecordDecodeStatus.Ok;
     }

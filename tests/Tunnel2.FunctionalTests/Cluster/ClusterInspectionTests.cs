@@ -3,6 +3,7 @@ using System.Net.Sockets;
 using System.Text;
 using System.Text.Json;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.Inspection.Capture;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.TestUtilities;
 using static Tunnel2.FunctionalTests.Cluster.AdministeredCluster;
@@ -120,6 +121,51 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         Assert.Equal("e2:2", (await cluster.GetAsync(1, Session + "/exchanges/2")).GetProperty("id").GetString());
         Assert.Equal("several-nodes", (await cluster.AskAsync(2, Session + "/exchanges/2")).Json.GetProperty("error").GetString());
         Assert.Equal("no-node", (await cluster.AskAsync(2, Session + "/exchanges/e9:2")).Json.GetProperty("error").GetString());
+    }
+
+    [Fact]
+    public async Task All_agents_of_a_pool_at_several_nodes_are_inspected_also_one_that_comes_later()
+    {
+        await using var cluster = await StartAsync(server, 3);
+        await JoinAsync(0, 0);
+        await JoinAsync(1, 0);
+        await JoinAsync(2, 1);
+
+        // Asked at a node without a session of the name.
+        await cluster.InspectAsync(2);
+        await AssertKeptAsync(0, 1);
+
+        // One more at a node that has some, and the first one at a node that has none.
+        await JoinAsync(2, 0);
+        await JoinAsync(1, 2);
+        await WaitSignal.UntilAsync(
+            () => Stores(2).All(static store => store is not null), "the inspection follows to the node", TimeSpan.FromSeconds(60));
+        await AssertKeptAsync(0, 1, 2);
+        Assert.Equal([3, 1, 1], Enumerable.Range(0, 3).Select(node => Stores(node).Count));
+        Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/inspection")).StatusCode);
+        await cluster.EndedAsync();
+        for (var node = 0; node < 3; node++)
+        {
+            Assert.All(Stores(node), Assert.Null);
+        }
+
+        Task JoinAsync(int service, int node) =>
+            cluster.Cluster.StartAgentAsync(cluster.Cluster.Options(service, node) with { Pool = true });
+
+        List<ExchangeStore?> Stores(int node) =>
+            [.. cluster.Cluster.Nodes[node].Directory.Snapshot().Select(static session => session.Inspected)];
+
+        // All agents of a node keep what they serve in one place, and each request of each agent is in the list.
+        async Task AssertKeptAsync(params int[] nodes)
+        {
+            foreach (var node in nodes)
+            {
+                Assert.NotNull(Assert.Single(Stores(node).Distinct()));
+                var before = Ids(await cluster.GetAsync(2, Session + "/exchanges")).Length;
+                Assert.Equal(Stores(node).Count, (await cluster.Cluster.AskAsync(node, 6)).Count);
+                Assert.Equal(before + 6, Ids(await cluster.GetAsync(2, Session + "/exchanges")).Length);
+            }
+        }
     }
 
     [Fact]

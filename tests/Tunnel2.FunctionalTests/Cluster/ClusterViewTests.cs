@@ -76,8 +76,11 @@ public sealed class ClusterViewTests(PostgresServer server) : IClassFixture<Post
         await AdministeredCluster.KnowsAsync(cluster.Nodes[2], 2);
         await cluster.Nodes[0].StopAsync();
         await AdministeredCluster.KnowsAsync(cluster.Nodes[2], 1);
+        var looked = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
         using var viewer = await SubscribeAsync(cluster, 2, "cluster.nodes");
-        Assert.Equal("its lease is over", (await StateAsync(viewer, "e1", "lost")).GetProperty("problem").GetString());
+        var lost = await StateAsync(viewer, "e1", "lost");
+        Assert.Equal("its lease is over", lost.GetProperty("problem").GetString());
+        Assert.InRange(lost.GetProperty("heardMs").GetInt64(), looked - 60_000, looked);
         await StateAsync(viewer, "e2", "up");
     }
 

@@ -1,7 +1,9 @@
 using System.Net;
 using System.Text.Json;
+using Npgsql;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.ProxyEntry.Inspection;
 using Tunnel2.TestUtilities;
 using static Tunnel2.FunctionalTests.Cluster.AdministeredCluster;
 
@@ -97,14 +99,28 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         // The same node, started again, has nothing of what was before, and inspects the session when it comes back.
         await cluster.Cluster.RestartAsync(0);
         await KnowsAsync(cluster.Cluster.Nodes[1], 1);
-        Assert.Equal(
-            "restarted", NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString());
-        await MoveAsync(cluster, balancer, 1, 0);
-        await cluster.VisitAsync(1, "/back");
+        Assert.Equal("restarted", await StateAsync());
+
+        // Also while it could not make itself known as a node that keeps exchanges: no node can change what they share.
+        await using (var holding = new NpgsqlConnection(cluster.Cluster.Database))
+        {
+            await holding.OpenAsync();
+            await using var transaction = await holding.BeginTransactionAsync();
+            await using var hold = new NpgsqlCommand(
+                "select from tunnel2_shared where kind = 'inspections' and key = '' for update", holding, transaction);
+            await hold.ExecuteNonQueryAsync();
+            await MoveAsync(cluster, balancer, 1, 0);
+            await cluster.VisitAsync(1, "/back");
+            Assert.Single(cluster.Cluster.Nodes[1].Part<SharedInspections>().KeepersOf("web"), static one => one.Node == "e1");
+            Assert.Equal("restarted", await StateAsync());
+        }
+
         await cluster.KeepsAsync(1, "e1", processes: 2);
         await AssertListedAsync(cluster, 1, "e1:1", "e2:1");
-        Assert.Equal(
-            "restarted", NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString());
+        Assert.Equal("restarted", await StateAsync());
+
+        async Task<string?> StateAsync() =>
+            NodeOf(await cluster.GetAsync(1, Session + "/exchanges"), "e1").GetProperty("state").GetString();
     }
 
     [Fact]

@@ -229,6 +229,45 @@ public sealed class RawAcrossTests(PostgresServer server) : IClassFixture<Postgr
     }
 
     [Fact]
+    public async Task While_the_database_is_away_an_agent_gets_its_port_again_and_a_new_one_is_refused_with_the_reason()
+    {
+        await using var service = RawTcpServer.Start(static visitor => SayAsync(visitor, "mine"));
+        await using var cluster = await StartTcpAsync(2, "Timeouts:Park=1m");
+        var agent = await StartAsync(cluster, service, SessionKind.Tcp, 0);
+        var port = await PortAsync(agent);
+        await HearAsync(2, port, "mine");
+        AgentFixture wanting;
+        var range = cluster.Nodes[0].Part<ProxyEntrySettings>().Tcp.Ports!.Value;
+        var wanted = range.First == port ? port + 1 : range.First;
+        await server.StopAsync();
+        try
+        {
+            Assert.Equal(0, await agent.StopAsync());
+            var again = await StartAsync(cluster, service, SessionKind.Tcp, 0);
+            Assert.Equal(port, await PortAsync(again));
+            await HearAsync(1, port, "mine");
+            Assert.Equal(0, await again.StopAsync());
+
+            // Another node may just be giving that one.
+            wanting = AgentFixture.Start(Use(cluster.Options(0, 0), service.Port, SessionKind.Tcp) with { RemotePort = wanted });
+            cluster.Agents.Add(wanting);
+            await cluster.Nodes[0].UntilAsync(
+                () => cluster.Nodes[0].Log.All.Any(line => line.Text.Contains("database", StringComparison.Ordinal)
+                    && line.Text.Contains($"The port {wanted} is given to nobody now", StringComparison.Ordinal)),
+                "it was refused", _long);
+            Assert.Equal(0, wanting.Events.ReadyCount.Value);
+        }
+        finally
+        {
+            await server.StartAsync();
+        }
+
+        await wanting.Events.ReadyCount.WaitForAsync(1, _long);
+        Assert.Equal(wanted, await PortAsync(wanting));
+        await HearAsync(2, wanted, "mine");
+    }
+
+    [Fact]
     public async Task Datagrams_reach_a_service_at_another_node()
     {
         using var service = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);

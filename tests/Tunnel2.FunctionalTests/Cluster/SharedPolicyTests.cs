@@ -3,6 +3,7 @@ using Tunnel2.FunctionalTests.Administration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Tcp;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Cluster;
@@ -45,14 +46,46 @@ public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<Pos
         await first.RefusedAsync(404, "no-policy", "DELETE", "policies/names/web");
     }
 
-    [Fact]
-    public async Task A_policy_of_a_name_that_is_a_tunnel_of_tcp_at_another_node_is_refused_and_the_tunnel_goes_on()
+    [Theory]
+    [InlineData("policies/agents/ci")]
+    [InlineData("policies/tokens/one")]
+    public async Task A_policy_of_an_agent_or_a_token_that_one_node_sets_holds_for_a_session_of_the_other(string policy)
+    {
+        await using var cluster = await StartAsync();
+        using var first = new AdminApi(cluster.Nodes[0]);
+        using var second = new AdminApi(cluster.Nodes[1]);
+        var token = await first.CreateTokenAsync("""{"name":"one","agent":"ci","names":["web"]}""");
+        await WaitSignal.UntilAsync(
+            () => cluster.Nodes[1].Part<IssuedTokens>().All.Count == 1, "the other node knows the token", _long);
+        var agent = await cluster.StartAgentAsync(cluster.Options(0, 1) with { Token = token });
+        Assert.Equal(200, await StatusAsync(cluster, 1, "/a"));
+        Assert.Equal(200, (await first.SendAsync("PUT", policy, Deny)).Status);
+        await AnswersAsync(cluster, 1, "/a", 403);
+        Assert.Equal((403, 200), (await StatusAsync(cluster, 0, "/a"), await StatusAsync(cluster, 0, "/")));
+        Assert.Equal(204, (await second.SendAsync("DELETE", policy)).Status);
+        await AnswersAsync(cluster, 1, "/a", 200);
+        Assert.Equal((1, 0), (agent.Events.ReadyCount.Value, agent.Events.EndCount.Value));
+    }
+
+    [Theory]
+    [InlineData("policies/names/web", false)]
+    [InlineData("policies/agents/ci", true)]
+    public async Task A_policy_for_a_tunnel_of_tcp_at_another_node_is_refused_and_the_tunnel_goes_on(string policy, bool hasToken)
     {
         await using var cluster = await RealCluster.StartAsync(server, 2, TcpTunnel.Ports(), "Tcp:Listen=127.0.0.{node}");
+        using var first = new AdminApi(cluster.Nodes[0]);
         using var second = new AdminApi(cluster.Nodes[1]);
-        var agent = await cluster.StartAgentAsync(TcpTunnel.UseTcp(cluster.Options(0, 0)));
-        await second.RefusedAsync(409, "not-http", "PUT", "policies/names/web", Deny);
-        await second.RefusedAsync(404, "no-policy", "GET", "policies/names/web");
+        var options = TcpTunnel.UseTcp(cluster.Options(0, 0));
+        if (hasToken)
+        {
+            options = options with { Token = await first.CreateTokenAsync("""{"name":"one","agent":"ci","names":["web"]}""") };
+            await WaitSignal.UntilAsync(
+                () => cluster.Nodes[1].Part<IssuedTokens>().All.Count == 1, "the other node knows the token", _long);
+        }
+
+        var agent = await cluster.StartAgentAsync(options);
+        await second.RefusedAsync(409, "not-http", "PUT", policy, Deny);
+        await second.RefusedAsync(404, "no-policy", "GET", policy);
         Assert.Equal((1, 0), (agent.Events.ReadyCount.Value, agent.Events.EndCount.Value));
         Assert.Equal(1, cluster.Nodes[0].Directory.Count);
     }
@@ -69,6 +102,8 @@ public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<Pos
         await server.StopAsync();
         try
         {
+            // Both have to notice it, each at its next look: otherwise one has nothing to say when the database is back.
+            await cluster.Nodes[0].Log.WaitForAsync(2720);
             await cluster.Nodes[1].Log.WaitForAsync(2720);
             await second.RefusedAsync(503, "cluster-database", "PUT", "policies/names/web", Other);
             await second.RefusedAsync(503, "cluster-database", "DELETE", "policies/names/web");

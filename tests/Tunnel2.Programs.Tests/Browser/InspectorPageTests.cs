@@ -1,13 +1,12 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using System.Net;
-using System.Net.Http.Headers;
 using System.Text;
 using System.Text.Json;
 using Microsoft.Playwright;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Inspecting;
 using Tunnel2.TestUtilities;
+using static Tunnel2.Programs.Tests.Browser.InspectorPage;
 
 namespace Tunnel2.Programs.Tests.Browser;
 
@@ -67,7 +66,7 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
             async tunnel =>
             {
                 await InspectAsync(tunnel.Entry.Admin);
-                await using var page = await OpenAsync(tunnel.Entry.Admin, "/inspector/");
+                await using var page = await OpenAsync(browser, tunnel.Entry.Admin, "/inspector/");
                 await LiveAsync(page);
                 Assert.EndsWith("/inspector/#/web/", await AddressAsync(page), StringComparison.Ordinal);
                 await tunnel.ExchangeAsync("/status/204");
@@ -94,7 +93,7 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
     {
         var first = await EntryFixture.StartAsync(null, $"Admin:Listen=127.0.0.1:{FreePort.Next()}");
         var admin = first.Admin;
-        await using var page = await OpenAsync(admin, "/inspector/#/%3Cimg%20src=x%20onerror=alert(1)%3E/x/5?q=a");
+        await using var page = await OpenAsync(browser, admin, "/inspector/#/%3Cimg%20src=x%20onerror=alert(1)%3E/x/5?q=a");
         await page.WaitForTextAsync("#absent", "<img src=x onerror=alert(1)> is not inspected");
         Assert.Equal(0, await page.Page.Locator("main img").CountAsync());
         await page.Page.ClickAsync("#inspect");
@@ -295,7 +294,7 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
         {
             await InspectAsync(tunnel.Entry.Admin, Token);
             await tunnel.ExchangeAsync("/bytes/10");
-            await using var page = await OpenAsync(tunnel.Entry.Admin, "/inspector/#/web/");
+            await using var page = await OpenAsync(browser, tunnel.Entry.Admin, "/inspector/#/web/");
             await page.WaitForTextAsync("dialog[open]", "The admin token of ProxyEntry is needed");
             await page.Page.FillAsync("dialog[open] input", "wrong");
             await page.Page.Keyboard.PressAsync("Enter");
@@ -386,42 +385,31 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
             {
                 await using var page = await open(width, theme);
                 await Row(page, "/echo").Last.WaitForAsync();
-                await LookAsync(page, atEntry, "list", width, theme);
+                await LookAsync(page, theme, atEntry ? "list" : null);
                 await Row(page, "/echo").Last.ClickAsync();
                 await page.WaitForTextAsync("#panel", "Ada");
-                await LookAsync(page, atEntry, "exchange", width, theme);
+                await LookAsync(page, theme, atEntry ? "exchange" : null);
                 foreach (var tab in new[] { "Request", "Timing" })
                 {
                     await page.Page.ClickAsync($"#tab-{tab}");
                     await page.Page.Locator($"#tab-{tab}[aria-selected=true]").WaitForAsync();
-                    await LookAsync(page, atEntry, null, width, theme);
+                    await LookAsync(page, theme);
                 }
 
                 await page.Page.ClickAsync("#edit");
                 await page.Page.Locator("#send").WaitForAsync();
-                await LookAsync(page, atEntry, null, width, theme);
+                await LookAsync(page, theme);
                 await page.Page.FillAsync("dialog[open] textarea", "{\"name\":\"Grace\"}");
                 await page.Page.ClickAsync("#send");
                 await page.Page.Locator("#replayed").WaitForAsync();
-                await LookAsync(page, atEntry, "replay", width, theme);
+                await LookAsync(page, theme, atEntry ? "replay" : null);
                 await page.Page.Keyboard.PressAsync("Escape");
                 await page.Page.SelectOptionAsync("#copy", "curl");
                 await page.WaitForTextAsync("dialog[open] pre", "curl");
-                await LookAsync(page, atEntry, null, width, theme);
+                await LookAsync(page, theme);
                 page.AssertClean();
             }
         });
-
-    private static async Task LookAsync(DashboardPage page, bool atEntry, string? picture, int width, ColorScheme theme)
-    {
-        var room = await page.Page.EvaluateAsync<int>("() => document.documentElement.scrollWidth - innerWidth");
-        Assert.True(room <= 0, $"{room} pixels wider than {width}");
-        Assert.Equal("", await DashboardPictures.ViolationsAsync(page));
-        if (atEntry && picture is not null)
-        {
-            await DashboardPictures.SaveAsync(page, "inspector", picture, width, theme);
-        }
-    }
 
     private static async Task FillAsync(TunnelFixture tunnel)
     {
@@ -437,15 +425,6 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
             $"POST /echo HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Type: application/json\r\nAuthorization: Bearer 0123456789\r\n"
                 + $"User-Agent: curl/8.14\r\nContent-Length: {Json.Length}\r\n\r\n{Json}");
         await visitor.ReadBodyAsync(await visitor.ReadHeadAsync());
-    }
-
-    private static async Task InspectAsync(IPEndPoint admin, string? token = null)
-    {
-        using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
-        client.DefaultRequestHeaders.Authorization = token is null ? null : new AuthenticationHeaderValue("Bearer", token);
-        using var response = await client.PutAsync(
-            new Uri($"http://{admin}/api/v1/sessions/web/inspection"), null, TestContext.Current.CancellationToken);
-        Assert.Equal(HttpStatusCode.OK, response.StatusCode);
     }
 
     /// <summary>Runs a test on a tunnel that is inspected at both ends, with pages of one of them.</summary>
@@ -466,28 +445,13 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
             await test(inspected, async (width, theme) =>
             {
                 var page = await OpenAsync(
-                    atEntry ? inspected.Tunnel.Entry.Admin : inspected.EndPoint, atEntry ? "/inspector/#/web/" : "/", width, theme);
+                    browser, atEntry ? inspected.Tunnel.Entry.Admin : inspected.EndPoint, atEntry ? "/inspector/#/web/" : "/", width,
+                    theme);
                 await LiveAsync(page);
                 return page;
             });
         }
     }
-
-    private async Task<DashboardPage> OpenAsync(
-        IPEndPoint server, string path, int width = 1280, ColorScheme theme = ColorScheme.Light)
-    {
-        var page = await browser.NewPageAsync(server, width, theme);
-        await page.Page.GotoAsync($"http://{server}{path}");
-        return page;
-    }
-
-    /// <summary>The page's own word: Playwright hears of a change within a page later.</summary>
-    private static Task<string> AddressAsync(DashboardPage page) => page.Page.EvaluateAsync<string>("() => location.href");
-
-    private static Task LiveAsync(DashboardPage page) => page.Page.Locator("#state.good").WaitForAsync();
-
-    private static ILocator Row(DashboardPage page, string text) =>
-        page.Page.Locator("#rows a").Filter(new LocatorFilterOptions { HasText = text });
 
     private static LocatorWaitForOptions Hidden => new() { State = WaitForSelectorState.Hidden };
 }

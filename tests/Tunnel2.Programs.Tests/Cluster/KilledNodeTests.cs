@@ -1,10 +1,7 @@
-using System.Net;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Pools;
-using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Programs.Tests.Processes;
-using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.TestUtilities;
 
@@ -19,13 +16,8 @@ public sealed class KilledNodeTests(PostgresServer server) : IClassFixture<Postg
     [Fact]
     public async Task Visitors_of_the_other_nodes_notice_a_killed_node_for_less_than_a_second()
     {
-        var database = await server.CreateDatabaseAsync(TestContext.Current.CancellationToken);
-        using var folder = new TemporaryFolder();
-        new ClusterAuthority(folder[""], DateTimeOffset.UtcNow.AddDays(-60)).Create();
-        var authority = new ClusterAuthority(folder[""], DateTimeOffset.UtcNow);
-        await using var killed = await StartAsync("e1", database, folder[""], authority);
-        await using var kept = await StartAsync("e2", database, folder[""], authority);
-        await using var third = await StartAsync("e3", database, folder[""], authority);
+        await using var cluster = await ClusterProcesses.StartAsync(server, 3);
+        var (killed, kept, third) = (cluster.Nodes[0], cluster.Nodes[1], cluster.Nodes[2]);
         await using var service = new NamedService("a");
         await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(killed.Uplink.Port, service.Port) with
         {
@@ -71,15 +63,5 @@ public sealed class KilledNodeTests(PostgresServer server) : IClassFixture<Postg
     {
         await using var visitor = await RawHttpClient.ConnectAsync(node.Public);
         return (await visitor.ExchangeAsync("/", Host)).Head.StatusCode;
-    }
-
-    private static Task<EntryProcess> StartAsync(string id, string database, string folder, ClusterAuthority authority)
-    {
-        authority.Issue(id, TimeSpan.FromDays(30));
-        return EntryProcess.StartAsync(
-            $"--Tunnel2:EntryId={id}", $"--Tunnel2:Cluster:Database={database}",
-            $"--Tunnel2:Cluster:Listen={new IPEndPoint(IPAddress.Loopback, FreePort.Next())}",
-            $"--Tunnel2:Cluster:Certificate={Path.Combine(folder, id + ".pem")}",
-            $"--Tunnel2:Cluster:Ca={Path.Combine(folder, "ca.pem")}");
     }
 }

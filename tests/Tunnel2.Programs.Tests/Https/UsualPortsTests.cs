@@ -51,10 +51,15 @@ public sealed partial class UsualPortsTests : IDisposable
         {
             await ForwardsAsync(agent, name);
             await AssertServedAsync(network, pebble, entry.Process, name);
+            Assert.Contains(name, await CommandAsync("list"), StringComparison.Ordinal);
         }
 
+        await CommandAsync("test");
         entry.Process.Terminate();
         Assert.Equal(0, await entry.Process.WaitForExitAsync(Limits.Start));
+
+        async Task<string> CommandAsync(string command) => (await Shell.FinishAsync(
+            network.StartBuilt(BuiltPrograms.EntryPath, ["certificate", command], entry.Environment), Limits.Start)).EnsureSuccess().Output;
     }
 
     [Fact]
@@ -137,7 +142,8 @@ public sealed partial class UsualPortsTests : IDisposable
     }
 
     /// <summary>Steps 3 and 4: the server with the tutorial's settings, and with this authority in the place of Let's Encrypt.</summary>
-    private async Task<(ProcessRunner Process, string Fingerprint)> StartEntryAsync(OwnNetwork network, string[] settings)
+    private async Task<(ProcessRunner Process, string Fingerprint, Dictionary<string, string?> Environment)> StartEntryAsync(
+        OwnNetwork network, string[] settings)
     {
         await File.WriteAllTextAsync(_folder["ca.pem"], _authority.Pem, TestContext.Current.CancellationToken);
         var environment = new Dictionary<string, string?>
@@ -159,7 +165,7 @@ public sealed partial class UsualPortsTests : IDisposable
         const string Flag = "--server-fingerprint ";
         var line = await entry.WaitForLineAsync(static line => line.Contains(Flag, StringComparison.Ordinal), Limits.Start);
         await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
-        return (entry, line[(line.IndexOf(Flag, StringComparison.Ordinal) + Flag.Length)..].Split(' ')[0]);
+        return (entry, line[(line.IndexOf(Flag, StringComparison.Ordinal) + Flag.Length)..].Split(' ')[0], environment);
     }
 
     /// <summary>What an agent has in its environment: a home of its own, for its login.</summary>
@@ -171,7 +177,7 @@ public sealed partial class UsualPortsTests : IDisposable
         ["TUNNEL2_TOKEN"] = token,
     };
 
-    /// <summary>Steps 6 and 7: the first visitor makes the server order a certificate; after that each one trusts what it gets.</summary>
+    /// <summary>Step 6: the first visitor makes the server order a certificate; after that each one trusts what it gets.</summary>
     private async Task AssertServedAsync(OwnNetwork network, Pebble pebble, ProcessRunner entry, string name)
     {
         var root = _folder["root.pem"];

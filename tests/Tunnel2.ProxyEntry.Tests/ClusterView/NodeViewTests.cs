@@ -44,6 +44,18 @@ public sealed class NodeViewTests
     }
 
     [Fact]
+    public void One_that_was_lost_before_is_shown_with_the_moment_of_that_and_forgotten_by_it()
+    {
+        var at = _clock.GetUtcNow() - TimeSpan.FromMinutes(7);
+        _node.MarkLost(at);
+        Assert.Equal(("lost", TimeSpan.FromMinutes(7)), (State(), _node.LostFor));
+        foreach (var member in new[] { "heardMs", "sinceMs" })
+        {
+            Assert.Equal(at.ToUnixTimeMilliseconds(), Written().GetProperty(member).GetInt64());
+        }
+    }
+
+    [Fact]
     public void One_that_answers_without_requests_has_zeros()
     {
         _node.Hear();

@@ -200,7 +200,7 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
 
         public IReadOnlyList<NodeLocation> Known => [];
 
-        public IReadOnlyList<NodeLocation> Lost => [];
+        public IReadOnlyList<LostNode> Lost => [];
 
         public void Ask()
         {

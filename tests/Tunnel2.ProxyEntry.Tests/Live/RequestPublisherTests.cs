@@ -1,4 +1,5 @@
 using System.Text;
+using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.Requests;
@@ -58,6 +59,31 @@ public sealed class RequestPublisherTests : IDisposable
             Assert.Equal(target, Encoding.ASCII.GetString(record.Target));
             Assert.Equal(RequestMethod.Get, record.Method);
             return (record.TotalMicroseconds, record.BytesIn, record.BytesOut, record.Flags);
+        }
+    }
+
+    [Fact]
+    public void What_failed_at_another_node_names_that_node()
+    {
+        using var ring = CreateRing();
+        var publisher = new RequestPublisher(ring, new TestUtilities.ManualTimeProvider());
+        using var reader = ring.CreateReader(new EventRingReaderOptions());
+        var request = new ForwardedRequest { NodeId = "e2", IsCarried = true };
+        Assert.EndsWith(" (node e2)", request.Fail(ProxyErrorCatalog.Get(ProxyError.NodeLost)), StringComparison.Ordinal);
+        publisher.OnEnded(new SampleExchange(), request, RequestOutcome.Error);
+        Assert.Equal(("node-lost", "e2"), Next());
+
+        // It was passed on, came back, and failed here.
+        request.Fail(ProxyErrorCatalog.Get(ProxyError.BackendRefused));
+        publisher.OnEnded(new SampleExchange(), request, RequestOutcome.Error);
+        Assert.Equal(("backend-refused", ""), Next());
+
+        (string?, string) Next()
+        {
+            var buffer = new byte[ring.MaxPayload];
+            Assert.Equal(RingReadStatus.Record, reader.TryRead(buffer, out var entry, out _));
+            Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(buffer.AsSpan(0, entry.Length), out var record));
+            return (RequestErrorCodes.Name(record.ErrorCode), Encoding.ASCII.GetString(record.FailedAt));
         }
     }
 

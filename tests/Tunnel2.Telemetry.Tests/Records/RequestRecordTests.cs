@@ -87,6 +87,29 @@ public sealed class RequestRecordTests
     }
 
     [Fact]
+    public void The_node_at_which_a_request_failed_is_at_its_end()
+    {
+        byte[] bytes = new byte[240];
+        var record = new RequestRecord
+        {
+            SessionName = "-"u8,
+            Target = "tcp:20001"u8,
+            FailedAt = "e2"u8,
+            StartedUnixMicroseconds = RequestRecordCodec.MinTimestamp,
+        };
+        byte[] sent = bytes[..RequestRecordCodec.Encode(bytes, record)];
+        Assert.Equal(RecordDecodeStatus.Ok, RequestRecordCodec.Decode(sent, out RequestRecord got));
+        Assert.Equal(("tcp:20001", "e2"), (Encoding.ASCII.GetString(got.Target), Encoding.ASCII.GetString(got.FailedAt)));
+
+        // A reader of the release before refuses it, and says so: it is no record of version 1.
+        Assert.Equal(RequestRecordCodec.VersionWithNode, sent[0]);
+        Assert.Equal(RecordDecodeStatus.BadLengths, RequestRecordCodec.Decode(sent.AsSpan(0, sent.Length - 2), out _));
+        Assert.Equal(RecordDecodeStatus.BadLengths, RequestRecordCodec.Decode([.. sent, .. new byte[31]], out _));
+        var tooLong = new RequestRecord { SessionName = "-"u8, FailedAt = new byte[33].AsSpan() };
+        Assert.Equal(0, RequestRecordCodec.Encode(new byte[400], tooLong));
+    }
+
+    [Fact]
     public void Bad_bytes_are_refused_with_the_reason()
     {
         byte[] good = new byte[240];
@@ -94,7 +117,8 @@ public sealed class RequestRecordTests
         good = good[..RequestRecordCodec.Encode(good, record)];
         Assert.Equal(RecordDecodeStatus.TooShort, RequestRecordCodec.Decode(good.AsSpan(0, 63), out _));
         Assert.Equal(RecordDecodeStatus.BadLengths, RequestRecordCodec.Decode(good.AsSpan(0, good.Length - 1), out _));
-        Assert.Equal(RecordDecodeStatus.UnknownVersion, Decode(good, 0, 2));
+        Assert.Equal(RecordDecodeStatus.UnknownVersion, Decode(good, 0, 3));
+        Assert.Equal(RecordDecodeStatus.BadLengths, Decode(good, 0, RequestRecordCodec.VersionWithNode));
         Assert.Equal(RecordDecodeStatus.BadLengths, Decode(good, 3, 200));
         Assert.Equal(RecordDecodeStatus.BadLengths, Decode(good, 62, 255));
         Assert.Equal(RecordDecodeStatus.BadTimestamp, Decode(good, 15, 0x7F));

@@ -54,6 +54,10 @@ internal sealed partial class PortTable
     /// <summary>Whether a port is that of another node's tunnel with another name.</summary>
     private bool IsOfAnotherUnsynchronized(int port, string name) => _wanted.TryGetValue(port, out var other) && other != name;
 
+    /// <summary>Whether a port is, or was just now, that of a name: at this node or at another one.</summary>
+    private bool IsOfUnsynchronized(int port, string name) =>
+        _ports.TryGetValue(port, out var own) ? own.Name == name : _wanted.TryGetValue(port, out var other) && other == name;
+
     /// <summary>The port that a name has at another node; null: it has none.</summary>
     private int? PortOfUnsynchronized(string name)
     {

@@ -130,6 +130,10 @@ internal sealed partial class PortTable : IDisposable
     public static TunnelPort RefuseOfAnotherNode(int port) =>
         Refuse($"The port {port} belongs to another agent, at another node.", _later);
 
+    /// <summary>The answer for a port that a name does not have yet, while nobody knows what other nodes give.</summary>
+    public static TunnelPort RefuseUndecided(int port, string reason) =>
+        Refuse($"The port {port} is given to nobody now, because another node may be giving it too: {reason}", _soon);
+
     /// <summary>Closes all listeners; connections stay.</summary>
     public void StopAccepting()
     {
@@ -273,6 +277,7 @@ internal sealed partial class PortTable : IDisposable
     {
         isInUse = false;
         var target = TargetOf(name, port);
+        var isKnown = IsOfUnsynchronized(port, name);
         if (!_ports.TryGetValue(port, out var entry))
         {
             entry = new PublicPort(port, owner, name, target);
@@ -301,7 +306,7 @@ internal sealed partial class PortTable : IDisposable
         entry.Target = target;
         entry.Users++;
         _ports[port] = entry;
-        return new TunnelPort(new Lease(this, entry), null);
+        return new TunnelPort(new Lease(this, entry), null) { IsKnown = isKnown };
     }
 
     /// <returns>Why it cannot; null: it listens.</returns>

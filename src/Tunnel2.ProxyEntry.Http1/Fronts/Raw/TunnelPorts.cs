@@ -8,6 +8,7 @@ using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Sharing;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Transport.Engine;
 
@@ -118,6 +119,7 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
     {
         var table = kind == SessionKind.Udp ? _udp : _tcp;
         var others = new HashSet<int>();
+        string? undecided = null;
         while (true)
         {
             var port = table.Take(name, owner, wanted, takesAnother, others);
@@ -129,7 +131,14 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
             var mayHave = false;
             try
             {
-                mayHave = await _foreign.MayHaveAsync(kind, lease.Port, name, cancellationToken).ConfigureAwait(false);
+                mayHave = undecided is null
+                    ? await _foreign.MayHaveAsync(kind, lease.Port, name, cancellationToken).ConfigureAwait(false)
+                    : port.IsKnown;
+            }
+            catch (SharedUnavailableException exception)
+            {
+                // What the name has already other nodes do not give to another name.
+                (undecided, mayHave) = (exception.Reason, port.IsKnown);
             }
             finally
             {
@@ -142,6 +151,11 @@ internal sealed class TunnelPorts : ITunnelPorts, IDisposable
             if (mayHave)
             {
                 return port;
+            }
+
+            if (undecided is not null && (!takesAnother || lease.Port != wanted))
+            {
+                return PortTable.RefuseUndecided(lease.Port, undecided);
             }
 
             others.Add(lease.Port);
