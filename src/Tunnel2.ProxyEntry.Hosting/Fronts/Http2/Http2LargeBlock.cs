@@ -16,7 +16,6 @@ internal sealed class Http2LargeBlock(HpackShortenerLimits limits)
     public const int MostBytes = 2 * 1024 * 1024;
 
     private readonly HpackShortener _shortener = new(limits);
-    private readonly ArrayBufferWriter<byte> _fragment = new();
     private Http2FrameType _next = Http2FrameType.Headers;
     private int _stream;
     private int _taken;
@@ -45,19 +44,21 @@ internal sealed class Http2LargeBlock(HpackShortenerLimits limits)
         }
 
         _taken += payload.Length;
-        _shortener.Write(payload, _fragment);
+
+        // A buffer of its own: a connection whose block does not go on holds none.
+        var fragment = new ArrayBufferWriter<byte>(Http2Frames.DefaultMaxFrameSize);
+        _shortener.Write(payload, fragment);
         var isLast = header.Has(Http2FrameFlags.EndHeaders);
         if (isLast)
         {
-            _shortener.End(_fragment);
+            _shortener.End(fragment);
         }
 
-        if (isFirst || isLast || _fragment.WrittenCount > 0)
+        if (isFirst || isLast || fragment.WrittenCount > 0)
         {
-            WriteFrames(header, _fragment.WrittenSpan, output);
+            WriteFrames(header, fragment.WrittenSpan, output);
         }
 
-        _fragment.ResetWrittenCount();
         return true;
     }
 
