@@ -10,6 +10,7 @@ let build = null;
 let known = [];
 let turn = 0;
 let shownDetail = '';
+let shownAway = '[]';
 // The filter that address and list have: what is being typed becomes it a moment after the last key, for both at once.
 let filter = {};
 
@@ -221,12 +222,15 @@ function show(list) {
 
 // The nodes of which the list lacks something. Written only when it changes, because it is read out then.
 function showAway(nodes) {
+  const text = JSON.stringify(nodes);
+  if (text === shownAway) return;
+  shownAway = text;
   const made = nodes.map((one) => element('p', {}, 'Node ', element('strong', {}, shown(one.node)), one.state === 'restarted'
     ? ' was started again: what it had kept before is gone.'
     : [` is ${one.state === 'older' ? 'of an older release' : one.state}`, ...shown(one.problem ? `: ${one.problem}` : ''),
       '. Its requests are not in this list.']));
   const place = get('away');
-  if (place.innerHTML !== made.map((one) => one.outerHTML).join('')) place.replaceChildren(...made);
+  place.replaceChildren(...made);
   place.hidden = made.length === 0;
 }
 

@@ -31,12 +31,12 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
             one.GetProperty("name").GetString() == "web" && one.GetProperty("at")[0].GetString() == "e1");
         for (var node = 0; node < 2; node++)
         {
-            var list = await cluster.GetAsync(node, Session + "/exchanges");
+            var list = await cluster.WholeAsync(node, Session + "/exchanges");
             Assert.Equal(["e1:2", "e1:1"], Ids(list));
             Assert.Equal("e1", list.GetProperty("exchanges")[0].GetProperty("node").GetString());
-            Assert.Equal(["e1:2"], Ids(await cluster.GetAsync(node, Session + "/exchanges?q=two")));
-            Assert.Equal(["e1:2"], Ids(await cluster.GetAsync(node, Session + "/exchanges?limit=1")));
-            Assert.Equal(["e1:1"], Ids(await cluster.GetAsync(node, Session + "/exchanges?before=e1:2")));
+            Assert.Equal(["e1:2"], Ids(await cluster.WholeAsync(node, Session + "/exchanges?q=two")));
+            Assert.Equal(["e1:2"], Ids(await cluster.WholeAsync(node, Session + "/exchanges?limit=1")));
+            Assert.Equal(["e1:1"], Ids(await cluster.WholeAsync(node, Session + "/exchanges?before=e1:2")));
             var detail = await cluster.GetAsync(node, Session + "/exchanges/e1:1");
             Assert.Equal("one", detail.GetProperty("request").GetProperty("body").GetProperty("text").GetString());
             Assert.Equal("/first?token=***", detail.GetProperty("target").GetString());
@@ -53,7 +53,7 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         }
 
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/exchanges")).StatusCode);
-        Assert.Empty(Ids(await cluster.GetAsync(0, Session + "/exchanges")));
+        Assert.Empty(Ids(await cluster.WholeAsync(0, Session + "/exchanges")));
         Assert.Equal(HttpStatusCode.NoContent, (await cluster.Admin(1).DeleteAsync(Session + "/inspection")).StatusCode);
         await cluster.EndedAsync();
         Assert.Equal(404, (await cluster.AskAsync(0, Session + "/exchanges")).Status);
@@ -96,12 +96,12 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         }
 
         string[] expected = ["e2:3", "e1:3", "e1:2", "e2:2", "e2:1", "e1:1"];
-        Assert.Equal(expected, Ids(await cluster.GetAsync(2, Session + "/exchanges")));
-        Assert.Equal(expected, Ids(await cluster.GetAsync(0, Session + "/exchanges")));
+        Assert.Equal(expected, Ids(await cluster.WholeAsync(2, Session + "/exchanges")));
+        Assert.Equal(expected, Ids(await cluster.WholeAsync(0, Session + "/exchanges")));
         var all = new List<string>();
         for (string? next = ""; next is not null;)
         {
-            var page = await cluster.GetAsync(2, Session + "/exchanges?limit=2" + (next.Length > 0 ? "&before=" + next : ""));
+            var page = await cluster.WholeAsync(2, Session + "/exchanges?limit=2" + (next.Length > 0 ? "&before=" + next : ""));
             all.AddRange(Ids(page));
             next = page.GetProperty("more").GetBoolean() ? page.GetProperty("next").GetString() : null;
             Assert.True(all.Count <= expected.Length);
@@ -161,9 +161,9 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
             foreach (var node in nodes)
             {
                 Assert.NotNull(Assert.Single(Stores(node).Distinct()));
-                var before = Ids(await cluster.GetAsync(2, Session + "/exchanges")).Length;
+                var before = Ids(await cluster.WholeAsync(2, Session + "/exchanges")).Length;
                 Assert.Equal(Stores(node).Count, (await cluster.Cluster.AskAsync(node, 6)).Count);
-                Assert.Equal(before + 6, Ids(await cluster.GetAsync(2, Session + "/exchanges")).Length);
+                Assert.Equal(before + 6, Ids(await cluster.WholeAsync(2, Session + "/exchanges")).Length);
             }
         }
     }
