@@ -130,13 +130,12 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     {
         var until = time.GetUtcNow() + wait;
         _failures.TryGetValue(name, out var before);
+        _failures[name] = new AcmeFailure(
+            before?.Count ?? 0, before?.NextTry > until ? before.NextTry : until, reason, IsPostponed: true);
         if (before?.Reason != reason)
         {
             ProxyEntryLog.CertificateNotObtained(logger, name, reason, (long)wait.TotalSeconds);
         }
-
-        _failures[name] = new AcmeFailure(
-            before?.Count ?? 0, before?.NextTry > until ? before.NextTry : until, reason, IsPostponed: true);
     }
 
     /// <summary>What was in the way of names is not any more.</summary>
