@@ -65,10 +65,10 @@ public sealed class UplinkFaultTests
             await UntilFourAsync(tunnel);
             var session = tunnel.Entry.Session.Tunnel;
             await using var steady = StartVisitors(tunnel, Visitors, "/delay/10");
-            await steady.Ended.WaitForAsync(100);
             var uplinks = session.Uplinks;
+            var busiest = await BusiestAsync(tunnel, steady);
             await using var lateness = TimerLateness.Watch();
-            tunnel.Link.Connections[1].BlackHole();
+            busiest.BlackHole();
             var swallowed = steady.Elapsed;
             await WaitSignal.UntilAsync(
                 () => uplinks.Any(static uplink => uplink.IsStalled(TimeProvider.System.GetTimestamp())), "the stall is seen");
@@ -183,6 +183,15 @@ public sealed class UplinkFaultTests
         {
             return false;
         }
+    }
+
+    /// <summary>The connection that carries most: visitors stay with an uplink, so that another one may have none of them.</summary>
+    private static async Task<ProxiedConnection> BusiestAsync(TunnelFixture tunnel, SteadyVisitors visitors)
+    {
+        await visitors.MoreAsync(100);
+        var before = tunnel.Link.Connections.Select(static connection => (connection, connection.BytesToTarget.Value)).ToList();
+        await visitors.MoreAsync(100);
+        return before.MaxBy(static one => one.connection.BytesToTarget.Value - one.Value).connection;
     }
 
     private static Task UntilFourAsync(TunnelFixture tunnel) =>
