@@ -5,7 +5,7 @@
 #   bash eng/check-packages.sh                       both parts, with the files of artifacts/release
 #   bash eng/check-packages.sh --only debian         or images
 #   bash eng/check-packages.sh --stand-in            images on a base of Debian's files, where .NET's image cannot be fetched
-#   bash eng/check-packages.sh --suite trixie --mirror http://deb.debian.org/debian
+#   bash eng/check-packages.sh --suite trixie        another Debian; --mirror ADDRESS: from there, otherwise from where debootstrap takes it
 #
 # debian needs debootstrap and systemd-nspawn (systemd-container): it boots a Debian of its own, in a network of its own. images needs a
 # docker that runs, curl and python3, and with --stand-in debootstrap. The Debian stays in artifacts/check-packages for the next run.
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly release=$PWD/artifacts/release work=$PWD/artifacts/check-packages
 
-only=debian,images suite=bookworm mirror=http://deb.debian.org/debian stand_in=no
+only=debian,images suite=bookworm mirror= stand_in=no
 while (($# > 0)); do
     case $1 in
         --only) only=${2:?--only needs debian or images} && shift ;;
@@ -88,7 +88,7 @@ debian_tree() {
     rm -rf "${work:?}/$suite"
     mkdir -p "$work"
     debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,curl,iproute2,procps,python3,ca-certificates \
-        "$suite" "$work/$suite" "$mirror" >"$work/debootstrap.log" 2>&1 || { tail "$work/debootstrap.log" && return 1; }
+        "$suite" "$work/$suite" ${mirror:+"$mirror"} >"$work/debootstrap.log" 2>&1 || { tail "$work/debootstrap.log" && return 1; }
     touch "$work/$suite.done"
 }
 
