@@ -168,7 +168,9 @@ internal static class PostgresSql
             limit 1000 for update skip locked)
         """;
 
-    /// <summary>$1 channel; $2 to $6 arrays: epochs, names, kinds, ports, tokens or null. Other nodes are told after the row is there.</summary>
+    /// <summary>
+    /// $1 channel; $2 to $6 arrays: epochs, names, kinds, ports, tokens or null. Other nodes are told after the row is there.
+    /// </summary>
     public const string NoteTunnels =
         """
         with put as (

@@ -23,8 +23,8 @@ internal interface IForeignTunnels
     Task<IReadOnlyCollection<ForeignTunnel>> ReadAsync(CancellationToken cancellationToken);
 
     /// <summary>
-    /// A tunnel that an owner has at another node, with the kept token of this name where one is given; null: none, or the database does not
-    /// answer.
+    /// A tunnel that an owner has at another node, with the kept token of this name where one is given; null: none, or the database does
+    /// not answer.
     /// </summary>
     Task<ForeignTunnel?> FindAsync(AgentIdentity owner, string? token, CancellationToken cancellationToken);
 

@@ -205,6 +205,28 @@ public sealed class NodeLinkFailureTests
         "Timeouts:Park=5s");
 
     [Fact]
+    public Task A_request_that_comes_to_a_node_a_moment_before_the_session_is_tried_there_again() => ClusterFixture.RunAsync(
+        static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            await connection.WaitForEndAsync();
+        },
+        static async cluster =>
+        {
+            // The cluster's database knows the registration before the node itself does.
+            cluster.Knowledge.Truth["web"] = cluster.PlaceOf(1, epoch: 50);
+            await using var visitor = await cluster.ConnectAsync();
+            await visitor.SendRequestAsync("/", ClusterFixture.Host);
+            await cluster.Front.WaitForParkedAsync(1);
+            await using var agent = await AgentFixture.StartReadyAsync(
+                AgentFixture.Options(cluster.Nodes[1].Uplink.Port, cluster.Service));
+            Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+        },
+        3,
+        "Timeouts:Park=50s");
+
+    [Fact]
     public Task A_request_makes_one_hop_and_no_second_one() => ClusterFixture.RunAsync(
         static _ => Task.CompletedTask,
         static async cluster =>
