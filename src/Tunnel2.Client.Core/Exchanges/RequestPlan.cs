@@ -95,9 +95,11 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         }
 
         var method = KnownMethods.Classify(block.Method);
-        if (method == KnownMethod.Connect || (!hasHost && !block.Authority.IsEmpty && !FieldSyntax.IsHost(block.Authority)))
+        if (method == KnownMethod.Connect
+            || !(block.Target.StartsWith("/"u8) || block.Target.SequenceEqual("*"u8))
+            || (!hasHost && !block.Authority.IsEmpty && !FieldSyntax.IsHost(block.Authority)))
         {
-            // A backend that is a proxy would open a way to anywhere.
+            // By CONNECT, or by a target that names a host, a backend that is a proxy would open a way to anywhere.
             return default;
         }
 

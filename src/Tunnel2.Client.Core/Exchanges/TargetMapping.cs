@@ -19,7 +19,7 @@ internal sealed class TargetMapping
         _stripped = stripped;
     }
 
-    /// <summary>Maps a target. One that is no path stays as it is.</summary>
+    /// <summary>Maps a target. <c>*</c>, which is no path, stays as it is.</summary>
     public ReadOnlySpan<byte> Map(ReadOnlySpan<byte> target)
     {
         if (target.IsEmpty || target[0] != (byte)'/')

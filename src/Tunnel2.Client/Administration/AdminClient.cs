@@ -109,10 +109,20 @@ internal sealed class AdminClient : IDisposable
             default, $"{_target} refused: {PlainText.Clean(detail)} [{PlainText.Clean(code, 100)}]{hint}", AgentExitCode.Rejected);
     }
 
-    /// <summary>A member that is a text; null where it is missing or something else.</summary>
-    public static string? Text(JsonElement json, string member) =>
-        json.ValueKind == JsonValueKind.Object && json.TryGetProperty(member, out JsonElement value)
-        && value.ValueKind == JsonValueKind.String
-            ? value.GetString()
-            : null;
+    /// <summary>A member that is a text; null where it is missing, something else, or no Unicode.</summary>
+    public static string? Text(JsonElement json, string member)
+    {
+        try
+        {
+            return json.ValueKind == JsonValueKind.Object && json.TryGetProperty(member, out JsonElement value)
+                && value.ValueKind == JsonValueKind.String
+                    ? value.GetString()
+                    : null;
+        }
+        catch (InvalidOperationException)
+        {
+            // Escapes of JSON can be half a character.
+            return null;
+        }
+    }
 }

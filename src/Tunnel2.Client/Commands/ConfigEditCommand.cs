@@ -73,13 +73,15 @@ internal static class ConfigEditCommand
                 return await console.FailAsync(problem, AgentExitCode.InternalError);
             }
 
-            string after = await File.ReadAllTextAsync(copy, stop);
-            if (after == before)
+            var (after, unreadable) = TunnelFileLoader.TryReadText(copy);
+            if (after is not null && after == before)
             {
                 return await ReportAsync(console, path, isChanged: false, "Nothing has changed.");
             }
 
-            TunnelFileLoad load = TunnelFileLoader.Load(path, after, new AgentOptionsInput(), console.Environment);
+            TunnelFileLoad load = after is null
+                ? new TunnelFileLoad([], [new TunnelFileMistake(0, unreadable!)])
+                : TunnelFileLoader.Load(path, after, new AgentOptionsInput(), console.Environment);
             if (load.Mistakes.Count == 0)
             {
                 return await TakeOverAsync(console, path, copy, before);

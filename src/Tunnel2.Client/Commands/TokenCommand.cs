@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using System.Text.Json;
 using Tunnel2.Client.Administration;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Commands;
@@ -29,19 +30,19 @@ internal static class TokenCommand
             return await console.MistakeAsync($"--expires: is {MomentText.Forms}");
         }
 
-        return await CallAsync(console, HttpMethod.Post, Path, Write(console, name, expires), Made, stop);
+        return await CallAsync(console, HttpMethod.Post, Path, Write(console, name, expires), "token", Made, stop);
     }
 
     /// <summary>Lists the tokens.</summary>
     public static Task<int> ListAsync(CommandConsole console, CancellationToken stop) =>
-        CallAsync(console, HttpMethod.Get, Path, null, Table, stop);
+        CallAsync(console, HttpMethod.Get, Path, null, Path, Table, stop);
 
     /// <summary>Revokes a token.</summary>
     public static async Task<int> RevokeAsync(CommandConsole console, CancellationToken stop) =>
         console.Line.Argument is not { Length: > 0 } name
             ? await console.MistakeAsync("say which token, as in 'tunnel2 token revoke ci'")
             : await CallAsync(
-                console, HttpMethod.Delete, $"{Path}/{Uri.EscapeDataString(name)}", null,
+                console, HttpMethod.Delete, $"{Path}/{Uri.EscapeDataString(name)}", null, "name",
                 static json => $"{Cell(AdminClient.Text(json, "name"))} is revoked; {Number(json, "sessionsEnded")} sessions were ended\n",
                 stop);
 
@@ -50,6 +51,7 @@ internal static class TokenCommand
         HttpMethod method,
         string path,
         ReadOnlyMemory<byte>? body,
+        string member,
         Func<JsonElement, string> show,
         CancellationToken stop)
     {
@@ -62,6 +64,12 @@ internal static class TokenCommand
 
         using var client = new AdminClient(target);
         AdminAnswer answer = await client.SendAsync(method, path, body, stop);
+        if (answer.Problem is null && !answer.Json.TryGetProperty(member, out _))
+        {
+            // Other servers answer with JSON too: what they did not do must not look done.
+            return await console.FailAsync($"what answers at {target} is no Tunnel2 server", AgentExitCode.ServerUnreachable);
+        }
+
         return answer.Problem is { } problem
             ? await console.FailAsync(problem, answer.ExitCode)
             : await console.WriteAsync(console.IsJson
@@ -118,7 +126,8 @@ internal static class TokenCommand
         var rows = new List<string[]> { _head };
         if (json.TryGetProperty(Path, out JsonElement tokens) && tokens.ValueKind == JsonValueKind.Array)
         {
-            rows.AddRange(tokens.EnumerateArray().Select(static token => new[]
+            var objects = tokens.EnumerateArray().Where(static token => token.ValueKind == JsonValueKind.Object);
+            rows.AddRange(objects.Select(static token => new[]
             {
                 Cell(AdminClient.Text(token, "name")),
                 Cell(AdminClient.Text(token, "agent")),
@@ -151,7 +160,7 @@ internal static class TokenCommand
             : "";
 
     private static string Number(JsonElement json, string member) =>
-        json.TryGetProperty(member, out JsonElement value) && value.TryGetInt64(out long number)
+        json.TryGetProperty(member, out JsonElement value) && value.ValueKind == JsonValueKind.Number && value.TryGetInt64(out long number)
             ? number.ToString(CultureInfo.InvariantCulture)
             : "0";
 

@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Http.Headers;
 using System.Security.Authentication;
 using System.Text.Json;
+using Tunnel2.Client.Administration;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
@@ -141,7 +142,9 @@ internal static class InspectCommand
         using var json = JsonDocument.Parse(text);
         return json.RootElement.ValueKind == JsonValueKind.Object && json.RootElement.TryGetProperty("sessions", out var sessions)
             && sessions.ValueKind == JsonValueKind.Array
-            ? [.. sessions.EnumerateArray().Select(static session => session.GetProperty("name").GetString() ?? "")]
-            : throw new JsonException("The answer is not that of an inspector.");
+            ? [.. sessions.EnumerateArray().Select(static session => AdminClient.Text(session, "name") ?? throw NotOfInspector())]
+            : throw NotOfInspector();
     }
+
+    private static JsonException NotOfInspector() => new("The answer is not that of an inspector.");
 }

@@ -33,7 +33,7 @@ internal sealed class TunnelFileReader
         try
         {
             var stream = new YamlStream();
-            stream.Load(new StringReader(text));
+            stream.Load(new ShallowParser(new Parser(new StringReader(text))));
             reader.ReadDocuments(stream.Documents);
         }
         catch (YamlException exception)

@@ -15,9 +15,6 @@ internal static class JsonMask
 {
     private const byte Quote = (byte)'"';
 
-    /// <summary>How deep JSON is looked for in strings of JSON; each level doubles the backslashes. What is deeper is a mask.</summary>
-    private const int MostLevels = 4;
-
     /// <summary>What a text has in it that is a URL with a query, a fragment or a password, or JSON.</summary>
     private static readonly SearchValues<byte> _signs = SearchValues.Create("?#@{"u8);
 
@@ -32,7 +29,12 @@ internal static class JsonMask
     /// <param name="masked">Whether anything was replaced.</param>
     public static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, out bool masked) => Apply(text, rules, 0, out masked);
 
-    private static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, int level, out bool masked)
+    /// <summary>Masks a text that stands in others.</summary>
+    /// <param name="text">UTF-8, or anything.</param>
+    /// <param name="rules">The names.</param>
+    /// <param name="level">In how many others it stands.</param>
+    /// <param name="masked">Whether anything was replaced.</param>
+    internal static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, int level, out bool masked)
     {
         masked = false;
         var output = new ArrayBufferWriter<byte>(Math.Max(16, text.Length));
@@ -106,11 +108,7 @@ internal static class JsonMask
         if (quoted.IndexOfAny(_signs) >= 0)
         {
             var text = Unescape(quoted[1..(isWhole ? ^1 : ^0)]);
-            var isJson = text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
-            var shown = isJson && level >= MostLevels ? MaskingRules.Mask
-                : isJson ? Encoding.UTF8.GetString(Apply(Encoding.UTF8.GetBytes(text), rules, level + 1, out _))
-                : text.AsSpan().ContainsAny(' ', '\n') ? text
-                : rules.OfUrl(text);
+            var shown = rules.OfText(text, level + 1);
             if (shown != text)
             {
                 var escaped = JsonEncodedText.Encode(shown, JavaScriptEncoder.UnsafeRelaxedJsonEscaping);

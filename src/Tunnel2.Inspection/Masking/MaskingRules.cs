@@ -1,3 +1,6 @@
+using System.Buffers;
+using System.Text;
+
 namespace Tunnel2.Inspection.Masking;
 
 /// <summary>
@@ -16,6 +19,15 @@ internal sealed class MaskingRules
         "*sessionid*", "*csrf*", "*xsrf*", "*signature*", "*jwt*", "*cardnumber*", "*creditcard*",
         "auth", "xauth", "pwd", "pass", "pin", "otp", "sid", "sig", "cvv", "cvc", "ssn",
     ];
+
+    /// <summary>How deep URLs, forms and JSON are looked for in each other. What is deeper, and may be one of them, is a mask.</summary>
+    private const int MostLevels = 4;
+
+    /// <summary>What a text has in it that is a URL with a query, a fragment or a password, or JSON.</summary>
+    private static readonly SearchValues<char> _signs = SearchValues.Create("?#@{");
+
+    /// <summary>What stands between URLs in a field such as Link, and in none of them.</summary>
+    private static readonly SearchValues<char> _aroundUrls = SearchValues.Create(" \t<>\"");
 
     private static readonly string[] _schemes =
         ["Basic", "Bearer", "Digest", "Negotiate", "NTLM", "HOBA", "Mutual", "DPoP", "AWS4-HMAC-SHA256"];
@@ -57,11 +69,31 @@ internal sealed class MaskingRules
             return scheme is null ? Mask : $"{scheme} {Mask}";
         }
 
-        return value.AsSpan().ContainsAny('?', '#', '@') ? OfUrl(value) : value;
+        return !value.AsSpan().ContainsAny(_signs) ? value
+            : OfUrls(OfUrl(IsLikeJson(value) ? OfText(value, level: 0) : value));
     }
 
     /// <summary>A target or URL as it is shown: without the values of secret parameters, and without a password.</summary>
-    public string OfUrl(string url)
+    public string OfUrl(string url) => OfUrl(url, level: 0);
+
+    /// <summary>A form or query as it is shown.</summary>
+    public string OfForm(string form) => OfForm(form, level: 0);
+
+    /// <summary>The text of a value as it is shown: where it is JSON or a URL, without what is secret in that.</summary>
+    /// <param name="text">The text, with no escapes of what it stands in.</param>
+    /// <param name="level">In how many others it stands.</param>
+    internal string OfText(string text, int level)
+    {
+        var isJson = IsLikeJson(text);
+        return !text.AsSpan().ContainsAny(_signs) || (!isJson && text.AsSpan().ContainsAny(' ', '\n')) ? text
+            : level > MostLevels ? Mask
+            : isJson ? Encoding.UTF8.GetString(JsonMask.Apply(Encoding.UTF8.GetBytes(text), this, level, out _))
+            : OfUrl(text, level);
+    }
+
+    private static bool IsLikeJson(string text) => text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
+
+    private string OfUrl(string url, int level)
     {
         var user = url.IndexOf("://", StringComparison.Ordinal);
         var at = user < 0 ? -1 : url.IndexOf('@', user);
@@ -74,25 +106,59 @@ internal sealed class MaskingRules
         var end = fragment < 0 ? url.Length : fragment;
         var query = url.IndexOf('?', StringComparison.Ordinal);
         query = query < 0 || query > end ? end : query + 1;
-        return url[..query] + OfForm(url[query..end]) + (fragment < 0 ? "" : "#" + OfForm(url[(fragment + 1)..]));
+        return url[..query] + OfForm(url[query..end], level) + (fragment < 0 ? "" : "#" + OfForm(url[(fragment + 1)..], level));
     }
 
-    /// <summary>A form or query as it is shown.</summary>
-    public string OfForm(string form) => string.Join('&', form.Split('&').Select(part =>
+    /// <summary>Each URL of a text that has several, and other text around them.</summary>
+    private string OfUrls(string text)
+    {
+        var shown = new StringBuilder(text.Length);
+        var rest = text.AsSpan();
+        while (rest.IndexOfAny(_aroundUrls) is >= 0 and var end)
+        {
+            shown.Append(OfUrl(rest[..end].ToString())).Append(rest[end]);
+            rest = rest[(end + 1)..];
+        }
+
+        return shown.Append(OfUrl(rest.ToString())).ToString();
+    }
+
+    private string OfForm(string form, int level) => string.Join('&', form.Split('&').Select(part => OfPair(part, level)));
+
+    private string OfPair(string part, int level)
     {
         var equals = part.IndexOf('=', StringComparison.Ordinal);
-        return equals >= 0 && IsSecret(Decode(part[..equals])) ? $"{part[..equals]}={Mask}" : part;
-    }));
+        if (equals < 0)
+        {
+            return part;
+        }
 
-    private static string Decode(string name)
+        var (name, value) = (part[..equals], part[(equals + 1)..]);
+        if (IsSecret(Decode(name)))
+        {
+            return $"{name}={Mask}";
+        }
+
+        // A plus is a space in JSON. A URL has no spaces, and its own pluses are those of its query.
+        var plain = Unescape(value);
+        plain = IsLikeJson(plain) ? Decode(value) : plain;
+        var shown = OfText(plain, level + 1);
+        return shown == plain ? part
+            : plain == value ? $"{name}={shown}"
+            : $"{name}={Uri.EscapeDataString(shown).Replace("%2A%2A%2A", Mask, StringComparison.Ordinal)}";
+    }
+
+    private static string Decode(string text) => Unescape(text.Replace('+', ' '));
+
+    private static string Unescape(string text)
     {
         try
         {
-            return Uri.UnescapeDataString(name.Replace('+', ' '));
+            return Uri.UnescapeDataString(text);
         }
         catch (UriFormatException)
         {
-            return name;
+            return text;
         }
     }
 

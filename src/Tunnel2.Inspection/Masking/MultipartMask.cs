@@ -33,7 +33,7 @@ internal static class MultipartMask
 
             // Within the part: to look through the whole rest for each part would take the square of the time.
             var head = (partEnd < 0 ? rest : rest[..partEnd]).IndexOf("\r\n\r\n"u8);
-            if (head < 0 || !rules.IsSecret(NameOf(rest[..head])))
+            if (head < 0 || !IsSecret(rest[..head], rules))
             {
                 continue;
             }
@@ -51,15 +51,22 @@ internal static class MultipartMask
         }
     }
 
-    private static string NameOf(ReadOnlySpan<byte> head)
+    /// <summary>
+    /// Whether one of the names in a part's head is a secret's. A name may be in quotes after others that are part of a file's name, or in
+    /// another field: where it is not certain which one counts, each does.
+    /// </summary>
+    private static bool IsSecret(ReadOnlySpan<byte> head, MaskingRules rules)
     {
         var text = HeadText.Of(head);
-        var at = text.IndexOf("name=", StringComparison.OrdinalIgnoreCase);
-        while (at > 0 && text[at - 1] is not (' ' or ';' or '\t'))
+        for (var at = 0; (at = text.IndexOf("name=", at, StringComparison.OrdinalIgnoreCase)) >= 0; at++)
         {
-            at = text.IndexOf("name=", at + 1, StringComparison.OrdinalIgnoreCase);
+            if ((at == 0 || text[at - 1] is ' ' or ';' or '\t')
+                && rules.IsSecret(text[(at + 5)..].Split(';', '\r', '\n')[0].Trim().Trim('"')))
+            {
+                return true;
+            }
         }
 
-        return at < 0 ? "" : text[(at + 5)..].Split(';', '\r')[0].Trim().Trim('"');
+        return false;
     }
 }

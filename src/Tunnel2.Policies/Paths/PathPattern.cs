@@ -16,11 +16,13 @@ internal sealed class PathPattern
     private static readonly byte[] _any = "**"u8.ToArray();
 
     private readonly byte[][] _segments;
+    private readonly byte[][] _lower;
 
     private PathPattern(string text, byte[][] segments)
     {
         Text = text;
         _segments = segments;
+        _lower = [.. segments.Select(static segment => RequestPath.LowerOf(segment))];
     }
 
     /// <summary>The pattern, without a slash at its end.</summary>
@@ -79,7 +81,15 @@ internal sealed class PathPattern
     {
         for (var i = 0; i < path.Count; i++)
         {
-            if (Matches(path[i], ignoresCase: true))
+            if (Matches(_segments, path[i], ignoresCase: true))
+            {
+                return true;
+            }
+        }
+
+        for (var i = 0; i < path.Lower.Count; i++)
+        {
+            if (Matches(_lower, path.Lower[i], ignoresCase: false))
             {
                 return true;
             }
@@ -89,7 +99,7 @@ internal sealed class PathPattern
     }
 
     /// <summary>Whether a path matches in a reading, in the case in which the pattern is written.</summary>
-    public bool Matches(ReadOnlySpan<byte> path) => Matches(path, ignoresCase: false);
+    public bool Matches(ReadOnlySpan<byte> path) => Matches(_segments, path, ignoresCase: false);
 
     /// <summary>Whether each path that the other matches is matched by this one too. It says no where that is not plain.</summary>
     public bool Covers(PathPattern other)
@@ -126,7 +136,7 @@ internal sealed class PathPattern
 
     private static bool IsAny(byte[] segment) => segment.AsSpan().SequenceEqual(_any);
 
-    private bool Matches(ReadOnlySpan<byte> path, bool ignoresCase)
+    private static bool Matches(byte[][] segments, ReadOnlySpan<byte> path, bool ignoresCase)
     {
         // Greedy, with one position to return to: after a mismatch the latest ** takes one segment more.
         var length = path.Length == 1 ? 0 : path.Length;
@@ -134,11 +144,11 @@ internal sealed class PathPattern
         while (n <= length)
         {
             var end = EndOf(path, n);
-            if (p < _segments.Length && IsAny(_segments[p]))
+            if (p < segments.Length && IsAny(segments[p]))
             {
                 (wildcard, resume) = (p++, n);
             }
-            else if (p < _segments.Length && SegmentPattern.Matches(_segments[p], path[n..end], ignoresCase))
+            else if (p < segments.Length && SegmentPattern.Matches(segments[p], path[n..end], ignoresCase))
             {
                 p++;
                 n = end + 1;
@@ -154,12 +164,12 @@ internal sealed class PathPattern
             }
         }
 
-        while (p < _segments.Length && IsAny(_segments[p]))
+        while (p < segments.Length && IsAny(segments[p]))
         {
             p++;
         }
 
-        return p == _segments.Length;
+        return p == segments.Length;
     }
 
     private static int EndOf(ReadOnlySpan<byte> path, int start)

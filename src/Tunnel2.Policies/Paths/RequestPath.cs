@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Text;
 
 namespace Tunnel2.Policies.Paths;
 
@@ -24,6 +25,7 @@ internal sealed class RequestPath
     private static readonly SearchValues<byte> _special = SearchValues.Create("%;\\\0"u8);
 
     private readonly (int Start, int Length)[] _readings = new (int, int)[MostReadings];
+    private readonly List<byte[]> _lower = [];
     private byte[] _room = [];
     private byte[] _first = [];
     private byte[] _second = [];
@@ -39,12 +41,20 @@ internal sealed class RequestPath
     /// <summary>A reading: it begins with a slash, and ends with none unless there is nothing else.</summary>
     public ReadOnlySpan<byte> this[int index] => _room.AsSpan(_readings[index].Start, _readings[index].Length);
 
+    /// <summary>Those of the readings that have other letters than ASCII, in lower case.</summary>
+    public IReadOnlyList<byte[]> Lower => _lower;
+
+    /// <summary>A text of UTF-8 in lower case. Letters whose upper case is the same are one.</summary>
+    public static byte[] LowerOf(ReadOnlySpan<byte> text) =>
+        Encoding.UTF8.GetBytes(Encoding.UTF8.GetString(text).ToUpperInvariant().ToLowerInvariant());
+
     /// <summary>Reads a path.</summary>
     /// <param name="path">The path without the query. That of <c>OPTIONS *</c> counts as the root.</param>
     public void Read(ReadOnlySpan<byte> path)
     {
         _count = 0;
         _used = 0;
+        _lower.Clear();
         IsTooLong = path.Length > MaxLength;
         if (IsTooLong)
         {
@@ -100,6 +110,7 @@ internal sealed class RequestPath
     public void Release()
     {
         _count = 0;
+        _lower.Clear();
         if (_room.Length > UsualLength)
         {
             _room = [];
@@ -138,12 +149,17 @@ internal sealed class RequestPath
         reading.CopyTo(_room.AsSpan(_used));
         _readings[_count++] = (_used, reading.Length);
         _used += reading.Length;
+        if (!Ascii.IsValid(reading))
+        {
+            _lower.Add(LowerOf(reading));
+        }
     }
 
     /// <summary>Decodes into the first buffer.</summary>
     /// <param name="path">The path.</param>
     /// <param name="isWhole">
-    /// Again and again until nothing changes, with the long forms that old decoders of UTF-8 take, and up to a NUL, where C ends a text.
+    /// Again and again until nothing changes, with <c>%u0061</c> as IIS and HTTP.sys take it, the long forms that old decoders of UTF-8
+    /// take, and up to a NUL, where C ends a text.
     /// </param>
     /// <param name="keepsSlashes">An encoded slash stays encoded: it is data of its segment.</param>
     private int Decode(ReadOnlySpan<byte> path, bool isWhole, bool keepsSlashes)
@@ -153,7 +169,7 @@ internal sealed class RequestPath
         for (var round = 0; round < (isWhole ? MostRounds : 1); round++)
         {
             var before = length;
-            length = DecodeOnce(length, keepsSlashes);
+            length = DecodeOnce(length, isWhole, keepsSlashes);
             if (length == before)
             {
                 break;
@@ -175,11 +191,20 @@ internal sealed class RequestPath
         return length;
     }
 
-    private int DecodeOnce(int length, bool keepsSlashes)
+    private int DecodeOnce(int length, bool isWhole, bool keepsSlashes)
     {
         var written = 0;
         for (var i = 0; i < length; i++)
         {
+            if (_first[i] == (byte)'%' && isWhole && TryDecodeUnit(i, length, out var rune)
+                && !(keepsSlashes && rune.Value is '/' or '\\'))
+            {
+                // Six bytes become three at most.
+                written += rune.EncodeToUtf8(_first.AsSpan(written));
+                i += 5;
+                continue;
+            }
+
             var value = _first[i];
             if (value == (byte)'%' && i + 2 < length && Hex(_first[i + 1]) is >= 0 and var high && Hex(_first[i + 2]) is >= 0 and var low)
             {
@@ -197,20 +222,44 @@ internal sealed class RequestPath
         return written;
     }
 
-    /// <summary>Two bytes from C0 or C1 on are no UTF-8, but some decoders make ASCII of them.</summary>
+    /// <summary>Reads a percent sign, a u and four digits.</summary>
+    private bool TryDecodeUnit(int index, int length, out Rune rune)
+    {
+        rune = default;
+        if (index + 5 >= length || _first[index + 1] is not ((byte)'u' or (byte)'U'))
+        {
+            return false;
+        }
+
+        var value = 0;
+        foreach (var digit in _first.AsSpan(index + 2, 4))
+        {
+            if (Hex(digit) is not (>= 0 and var four))
+            {
+                return false;
+            }
+
+            value = (value << 4) | four;
+        }
+
+        return Rune.TryCreate(value, out rune);
+    }
+
+    /// <summary>Two bytes from C0 or C1 on are no UTF-8, nor three from E0 and 80 or 81 on, but some decoders make ASCII of them.</summary>
     private int ShortenLongForms(int length, bool keepsSlashes)
     {
         var written = 0;
         for (var i = 0; i < length; i++)
         {
             var value = _first[i];
-            if (value is 0xC0 or 0xC1 && i + 1 < length && (_first[i + 1] & 0xC0) == 0x80)
+            var high = value is 0xC0 or 0xC1 ? i : value == 0xE0 && i + 1 < length && _first[i + 1] is 0x80 or 0x81 ? i + 1 : -1;
+            if (high >= 0 && high + 1 < length && (_first[high + 1] & 0xC0) == 0x80)
             {
-                var shortened = (byte)(((value & 1) << 6) | (_first[i + 1] & 0x3F));
+                var shortened = (byte)(((_first[high] & 1) << 6) | (_first[high + 1] & 0x3F));
                 if (!keepsSlashes || shortened is not ((byte)'/' or (byte)'\\'))
                 {
                     value = shortened;
-                    i++;
+                    i = high + 1;
                 }
             }
 

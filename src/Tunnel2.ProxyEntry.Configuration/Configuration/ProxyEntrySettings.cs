@@ -148,7 +148,9 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public IReadOnlyList<OidcEntry> Gates { get; } = read.Named(
         SettingKeys.Oidc, "<gate>", static one => new OidcEntry(one), mayChange: false);
 
-    private readonly IReadOnlyList<AgentEntry> _agents = read.Named(SettingKeys.Agents, "<id>", static one => new AgentEntry(one));
+    // Most of them restrict: one that came out empty, by a variable that is not there, must not open what it was to close.
+    private readonly IReadOnlyList<AgentEntry> _agents = read.Named(
+        SettingKeys.Agents, "<id>", static one => new AgentEntry(one), refusesEmpty: true);
 
     private readonly IReadOnlyList<TierEntry> _tiers = read.Named(SettingKeys.Tiers, "<name>", static one => new TierEntry(one));
 

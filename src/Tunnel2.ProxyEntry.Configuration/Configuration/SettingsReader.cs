@@ -15,11 +15,13 @@ internal delegate string? SettingParser<T>(string text, out T value);
 internal sealed class SettingsReader
 {
     private const string None = "–";
+    private const string Empty = "is empty; give it a value or remove it.";
 
     private readonly IConfigurationSection _section;
     private readonly string _path = "";
     private readonly string _pattern = "";
     private readonly bool _mayChange;
+    private readonly bool _refusesEmpty;
     private readonly Dictionary<string, string> _placeholders = new(StringComparer.OrdinalIgnoreCase);
     private readonly OrderedDictionary<string, SettingEntry> _entries;
 
@@ -36,13 +38,14 @@ internal sealed class SettingsReader
 
     private SettingsReader(
         SettingsReader parent, string name, IConfigurationSection section, string path, string pattern, List<SettingsError> errors,
-        bool mayChange)
+        bool mayChange, bool refusesEmpty)
     {
         Name = name;
         _section = section;
         _path = path;
         _pattern = pattern;
         _mayChange = mayChange;
+        _refusesEmpty = refusesEmpty;
         _entries = parent._entries;
         Errors = errors;
     }
@@ -62,8 +65,14 @@ internal sealed class SettingsReader
     /// <summary>Whether a setting has a mistake.</summary>
     public bool HasError(string path) => Errors.Exists(error => error.Key == FullKey(path));
 
-    /// <summary>Adds a mistake.</summary>
-    public void Report(string path, string message) => Errors.Add(new SettingsError(FullKey(path), message));
+    /// <summary>Adds a mistake. Of an empty setting nothing more is said, such as that it is missing.</summary>
+    public void Report(string path, string message)
+    {
+        if (!Errors.Contains(new SettingsError(FullKey(path), Empty)))
+        {
+            Errors.Add(new SettingsError(FullKey(path), message));
+        }
+    }
 
     /// <summary>Whether a setting has a value.</summary>
     public bool IsGiven(string path) => !string.IsNullOrWhiteSpace(_section[path]);
@@ -206,6 +215,11 @@ internal sealed class SettingsReader
             }
         }
 
+        if (_refusesEmpty && values.Count == 0 && _section[path] is not null && !HasError(path))
+        {
+            Report(path, Empty);
+        }
+
         return values.ToImmutable();
     }
 
@@ -216,17 +230,19 @@ internal sealed class SettingsReader
     /// <param name="placeholder">The text for the name in the document.</param>
     /// <param name="readOne">Reads the settings of a name.</param>
     /// <param name="mayChange">Whether a change takes effect while the server runs.</param>
-    public IReadOnlyList<T> Named<T>(string group, string placeholder, Func<SettingsReader, T> readOne, bool mayChange = true)
+    /// <param name="refusesEmpty">Whether an empty value is a mistake in all of them.</param>
+    public IReadOnlyList<T> Named<T>(
+        string group, string placeholder, Func<SettingsReader, T> readOne, bool mayChange = true, bool refusesEmpty = false)
     {
         _placeholders[group] = placeholder;
         var pattern = $"{group}:{placeholder}:";
 
         // If there is no name, this call still registers the keys of the group.
-        readOne(new SettingsReader(this, placeholder, _section.GetSection(pattern), pattern, pattern, [], mayChange));
+        readOne(new SettingsReader(this, placeholder, _section.GetSection(pattern), pattern, pattern, [], mayChange, refusesEmpty));
         var all = new List<T>();
         foreach (var one in _section.GetSection(group).GetChildren())
         {
-            all.Add(readOne(new SettingsReader(this, one.Key, one, $"{group}:{one.Key}:", pattern, Errors, mayChange)));
+            all.Add(readOne(new SettingsReader(this, one.Key, one, $"{group}:{one.Key}:", pattern, Errors, mayChange, refusesEmpty)));
         }
 
         return all;
@@ -317,9 +333,9 @@ internal sealed class SettingsReader
             return isSecret ? text : text.Trim();
         }
 
-        if (refusesEmpty && text is not null)
+        if ((refusesEmpty || _refusesEmpty) && text is not null)
         {
-            Report(path, "is empty; give it a value or remove it.");
+            Report(path, Empty);
         }
 
         return null;

@@ -110,6 +110,12 @@ public sealed class ConfigCommandTests : IDisposable
         Assert.Contains(":6: upstream: '3000000' is not a port", _error.ToString(), StringComparison.Ordinal);
         Assert.Single(_folder.GetFiles());
 
+        // As long as no other command would read it.
+        _editor = """sh -c 'head -c 5000000 /dev/zero | tr "\0" "#" >> "$0"'""";
+        Assert.Equal(2, await RunAsync("config edit", Good, "n\n"));
+        Assert.Equal(Good, await File.ReadAllTextAsync(FileName, TestContext.Current.CancellationToken));
+        Assert.Contains("has more than", _error.ToString(), StringComparison.Ordinal);
+
         _editor = "false";
         Assert.Equal(1, await RunAsync("config edit"));
         _editor = "true";

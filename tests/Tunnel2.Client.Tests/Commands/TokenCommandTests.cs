@@ -111,13 +111,25 @@ public sealed class TokenCommandTests : IDisposable
     [Theory]
     [InlineData("200 OK", "hello", "is no Tunnel2 server")]
     [InlineData("200 OK", "[]", "is no Tunnel2 server")]
+    [InlineData("200 OK", """{"status":"ok"}""", "is no Tunnel2 server")]
     [InlineData("404 Not Found", "<html>", "it answered 404")]
     [InlineData("302 Found", "", "it answered 302")]
+    [InlineData("500 No", """{"code":"\ud800","detail":"x"}""", "it answered 500")]
     public async Task Another_server_is_none(string status, string body, string words)
     {
         await using RawTcpServer server = Serve(status, body);
         Assert.Equal(4, await RunAsync($"token list --admin http://127.0.0.1:{server.Port}"));
         Assert.Contains(words, _error.ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("""{"tokens":[1,null,[],"x"]}""")]
+    [InlineData("""{"tokens":[{"name":1,"names":[{}],"expires":[],"lastUsed":"x","sessions":"y"}]}""")]
+    [InlineData("""{"tokens":[{"name":"\ud800"}]}""")]
+    public async Task What_no_server_would_say_ends_no_command(string body)
+    {
+        await using RawTcpServer server = Serve("200 OK", body);
+        Assert.Equal(0, await RunAsync($"token list --admin http://127.0.0.1:{server.Port}"));
     }
 
     [Theory]

@@ -229,6 +229,8 @@ public sealed class BackendExchangeTests
         Assert.Equal(
             (StreamResetReason.VisitorProtocol, StreamResetDetail.None),
             (await Answer.ReadAsync(fixture.Ask(method: "CONNECT", target: "a:1"))).Reset);
+        Assert.Equal(
+            (StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(fixture.Ask("http://a/"))).Reset);
         Assert.Equal(0, fixture.Dialled);
 
         // What cannot stand in a head is found when it is written.

@@ -90,6 +90,21 @@ public sealed class RequestPlanTests
     }
 
     [Theory]
+    [InlineData("/", true)]
+    [InlineData("//other.example/", true)]
+    [InlineData("*", true)]
+    [InlineData("", false)]
+    [InlineData("http://other.example/", false)]
+    [InlineData("other.example:443", false)]
+    [InlineData("@other.example/", false)]
+    [InlineData("*/", false)]
+    public void Only_a_path_and_the_asterisk_are_targets_because_all_others_could_lead_a_proxy_elsewhere(string target, bool isValid)
+    {
+        Assert.Equal(ProtocolError.None, HeaderBlock.TryRead(RequestBlocks.Make(target, "OPTIONS"), out var block));
+        Assert.Equal(isValid, RequestPlan.Read(block, ended: true).IsValid);
+    }
+
+    [Theory]
     [InlineData("GET", true)]
     [InlineData("HEAD", true)]
     [InlineData("OPTIONS", true)]

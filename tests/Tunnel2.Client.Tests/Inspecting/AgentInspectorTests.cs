@@ -131,6 +131,22 @@ public sealed class AgentInspectorTests : IDisposable
     }
 
     [Theory]
+    [InlineData("{}")]
+    [InlineData("""{"sessions":[1]}""")]
+    [InlineData("""{"sessions":[{}]}""")]
+    [InlineData("""{"sessions":[{"name":null}]}""")]
+    [InlineData("""{"sessions":[{"name":"\ud800"}]}""")]
+    public async Task What_answers_as_no_inspector_does_is_said_to_be_none(string answer)
+    {
+        await using RawTcpServer server = RawTcpServer.StartAnswering(
+            $"HTTP/1.1 200 OK\r\nContent-Length: {answer.Length}\r\nConnection: close\r\n\r\n{answer}");
+        Assert.Equal(4, await RunAsync(
+            ["inspect", "export", "--har", "-", $"--from=127.0.0.1:{server.Port}"],
+            static _ => throw new InvalidOperationException("must not run")));
+        Assert.Contains("no inspector answers", _error.ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
     [InlineData("inspect", "'inspect' needs one of these after it: export")]
     [InlineData("inspect export", "--har: is missing")]
     [InlineData("inspect export --har", "--har: lacks its value")]

@@ -27,6 +27,25 @@ public sealed class TunnelFileTests
     }
 
     [Fact]
+    public void A_file_that_is_nested_without_end_is_a_mistake()
+    {
+        string[] files =
+        [
+            new('[', 1_000_000),
+            string.Concat(Enumerable.Repeat("{a: ", 200_000)),
+            string.Concat(Enumerable.Range(0, 1_500).Select(static level => new string(' ', level) + "a:\n")),
+        ];
+        Assert.All(files, static file => Assert.Contains("more than 32 levels", Assert.Single(Mistakes(file)), StringComparison.Ordinal));
+    }
+
+    [Theory]
+    [InlineData("tunnels: &a [ *a ]")]
+    [InlineData("tunnels: &a { upstream: 1, *a : 1 }")]
+    [InlineData("tunnels:\n  - &b\n    upstream: 1\n    policy: *b")]
+    public void A_file_with_a_part_within_itself_is_a_mistake(string file) =>
+        Assert.Contains("is within itself", Assert.Single(Mistakes(file)), StringComparison.Ordinal);
+
+    [Fact]
     public void Who_may_visit_is_a_value_or_a_list()
     {
         IReadOnlyList<AgentOptions> tunnels = Accepted(

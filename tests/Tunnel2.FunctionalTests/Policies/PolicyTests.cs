@@ -258,6 +258,28 @@ public sealed class PolicyTests
             Assert.Equal(HttpStatusCode.OK, without.StatusCode);
         });
 
+    /// <summary>The service does not get such a field, so a row that wants it there must not find it.</summary>
+    [Theory]
+    [InlineData("X-Key: 1\r\n", 200)]
+    [InlineData("X-Key: 1\r\nConnection: x-key\r\n", 403)]
+    [InlineData("X-Key: 1\r\nConnection: close, X-Key\r\n", 403)]
+    [InlineData("X-Key: 1\r\nUpgrade: other\r\nConnection: upgrade, x-other\r\n", 418)]
+    public Task A_field_that_the_visitor_lists_in_Connection_is_not_there(string fields, int status) => TunnelFixture.RunAsync(
+        static service => ServeAsync(service, static _ => { }),
+        async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.SendRequestAsync("/", TunnelFixture.Host, "GET", fields);
+            Assert.Equal(status, (await visitor.ReadHeadAsync()).StatusCode);
+        },
+        new TunnelSetup
+        {
+            Agent = Policy("""
+                { "header": { "Upgrade": "other" }, "answer": { "status": 418 } },
+                { "header": { "X-Key": "1" }, "allow": true }, { "deny": true }
+                """),
+        });
+
     [Theory]
     [MemberData(nameof(Kinds))]
     public Task A_field_with_another_sign_is_the_field_that_a_row_is_about(string kind) => FrontVisitor.RunAsync(

@@ -25,6 +25,11 @@ public sealed class MaskingTests
     [InlineData("Location", "/cb#x?token=abc", "/cb#x?token=***")]
     [InlineData("X-Color", "#fff?", "#fff?")]
     [InlineData("Location", "/cb?a=1#id_token=abc", "/cb?a=1#id_token=***")]
+    [InlineData(
+        "Link", "<https://h/?page=2>; rel=\"next\", <https://h/?token=abc>; rel=\"last\"",
+        "<https://h/?page=2>; rel=\"next\", <https://h/?token=***>; rel=\"last\"")]
+    [InlineData("Link", "<https://h/?page=2>, <https://user:secret@h/>", "<https://h/?page=2>, <https://***@h/>")]
+    [InlineData("X-Event", "{\"a\":1,\"password\":\"x\"}", "{\"a\":1,\"password\":\"***\"}")]
     public void Fields(string name, string value, string shown) => Assert.Equal(shown, MaskingRules.BuiltIn.OfField(name, value));
 
     [Theory]
@@ -33,6 +38,14 @@ public sealed class MaskingTests
     [InlineData("user%5Bpassword%5D=x", "user%5Bpassword%5D=***")]
     [InlineData("%zz=1&token", "%zz=1&token")]
     [InlineData("", "")]
+    [InlineData("next=/cb?token=x&a=1", "next=/cb?token=***&a=1")]
+    [InlineData("next=%2Fcb%3Ftoken%3Dx%26a%3D1", "next=%2Fcb%3Ftoken%3D***%26a%3D1")]
+    [InlineData("u=https%3A%2F%2Fme%3Asecret%40h%2F", "u=https%3A%2F%2F***%40h%2F")]
+    [InlineData("payload=%7B%22a%22%3A1%2C%22token%22%3A%22x%22%7D", "payload=%7B%22a%22%3A1%2C%22token%22%3A%22***%22%7D")]
+    [InlineData("payload=%7B%22token%22+%3A+%22x%22%7D", "payload=%7B%22token%22%20%3A%20%22***%22%7D")]
+    [InlineData("payload={\"token\":\"x\"}", "payload={\"token\":\"***\"}")]
+    [InlineData("payload=%7B%22a%22%3A1%7D&b=2", "payload=%7B%22a%22%3A1%7D&b=2")]
+    [InlineData("mail=me%40h.example&q=why%3F", "mail=me%40h.example&q=why%3F")]
     public void Forms(string form, string shown) => Assert.Equal(shown, MaskingRules.BuiltIn.OfForm(form));
 
     [Theory]
@@ -56,6 +69,7 @@ public sealed class MaskingTests
     [InlineData("""{"url":"https://h/p?x=1&access_token=abc"}""", """{"url":"https://h/p?x=1&access_token=***"}""")]
     [InlineData("""{"url":"https:\/\/h\/?token=a\u0026x=1"}""", """{"url":"https://h/?token=***&x=1"}""")]
     [InlineData("""{"a":"is token=x right?"}""", """{"a":"is token=x right?"}""")]
+    [InlineData("""{"url":"/login?next=%2F%3Ftoken%3Dx"}""", """{"url":"/login?next=%2F%3Ftoken%3D***"}""")]
     [InlineData("""{"token":""", """{"token":""")]
     [InlineData("\"", "\"")]
     [InlineData("\"\\", "\"\\")]
@@ -70,6 +84,15 @@ public sealed class MaskingTests
         Assert.True(masked);
     }
 
+    /// <summary>Each URL of the text stands in the one before it: what is too deep to be looked at is not shown.</summary>
+    [Fact]
+    public void Urls_in_urls_take_linear_time_and_no_stack()
+    {
+        var shown = MaskingRules.BuiltIn.OfUrl(string.Concat(Enumerable.Repeat("/a?next=", 100_000)) + "/?token=SECRET");
+        Assert.DoesNotContain("SECRET", shown, StringComparison.Ordinal);
+        Assert.EndsWith("=***", shown, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void Multipart_forms()
     {
@@ -81,6 +104,17 @@ public sealed class MaskingTests
         Assert.DoesNotContain("hunter2", shown, StringComparison.Ordinal);
         Assert.DoesNotContain("line two", shown, StringComparison.Ordinal);
         Assert.EndsWith("***\r\n--b--\r\n", shown, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("Content-Disposition: form-data; filename=\"a;name=b\"; name=\"password\"")]
+    [InlineData("X-Note: name=b\r\nContent-Disposition: form-data; name=password")]
+    [InlineData("Content-Disposition: form-data;name=\"password\";filename=\"x\"")]
+    public void A_part_is_masked_whichever_of_its_names_counts(string head)
+    {
+        var body = Encoding.ASCII.GetBytes($"--b\r\n{head}\r\n\r\nhunter2\r\n--b--\r\n");
+        var shown = Encoding.ASCII.GetString(MultipartMask.Apply(body, "b", MaskingRules.BuiltIn, out _));
+        Assert.DoesNotContain("hunter2", shown, StringComparison.Ordinal);
     }
 
     [Theory]

@@ -48,6 +48,18 @@ public sealed class PathPatternTests
     }
 
     [Theory]
+    [InlineData("/\u00dcber/**", "/%C3%BCber/x")]
+    [InlineData("/\u00fcber/*", "/%C3%9CBER/x")]
+    [InlineData("/a/\u0416*", "/a/%D0%B6.txt")]
+    [InlineData("/key", "/%E2%84%AAey")]
+    public void Without_case_all_letters_are_compared_as_services_do(string text, string path)
+    {
+        Assert.Null(PathPattern.TryParse(text, out var pattern));
+        Assert.True(pattern!.MatchesAny(PathOf(path)));
+        Assert.False(pattern.MatchesAny(PathOf("/other" + path)));
+    }
+
+    [Theory]
     [InlineData("admin")]
     [InlineData("")]
     [InlineData("/a?b")]

@@ -32,6 +32,14 @@ public sealed class RequestPathTests
     [InlineData("/admin%00.html", "/admin")]
     [InlineData("/%c1%a1dmin", "/admin")]
     [InlineData("/x%c0%af..%c0%afadmin", "/admin")]
+    [InlineData("/%e0%81%a1dmin", "/admin")]
+    [InlineData("/x/..%e0%80%afadmin", "/admin")]
+    [InlineData("/%u0061dmin", "/admin")]
+    [InlineData("/%25U0061dmin", "/admin")]
+    [InlineData("/x/..%u002Fadmin", "/admin")]
+    [InlineData("/files/a%u002fb", "/files/a%u002fb")]
+    [InlineData("/%u00fc", "/\u00c3\u00bc")]
+    [InlineData("/%ud800%u006", "/%ud800%u006")]
     [InlineData("/admin.%20.", "/admin")]
     [InlineData("/admin//../secret", "/admin/secret")]
     [InlineData("/admin//../secret", "/secret")]
@@ -58,7 +66,7 @@ public sealed class RequestPathTests
     {
         var random = new Random(20_261_124);
         var path = new RequestPath();
-        byte[] alphabet = [.. "/%.;\\25ecf0a"u8, 0, 0xC0, 0xAF, 0xFF];
+        byte[] alphabet = [.. "/%.;\\25ecf0au"u8, 0, 0xC0, 0xAF, 0xFF];
         for (var i = 0; i < 20_000; i++)
         {
             var bytes = new byte[random.Next(0, 40)];

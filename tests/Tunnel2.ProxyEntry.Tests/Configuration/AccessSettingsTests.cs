@@ -18,6 +18,29 @@ public sealed class AccessSettingsTests
         Assert.Equal(["10.1.0.0/16"], access.Denied.Select(static network => network.ToString()));
     }
 
+    [Theory]
+    [InlineData("Names", "")]
+    [InlineData("Names", " , ")]
+    [InlineData("Tier", " ")]
+    [InlineData("Sessions", "")]
+    [InlineData("BasicAuth", "")]
+    [InlineData("AllowIp", "")]
+    [InlineData("AllowIp", ",")]
+    [InlineData("DenyIp", "")]
+    [InlineData("Policy", "")]
+    [InlineData("VerifyWebhook", "")]
+    [InlineData("WebhookSecretFile", "")]
+    [InlineData("JwtIssuer", "")]
+    [InlineData("JwtAudience", "")]
+    [InlineData("Oidc", "")]
+    [InlineData("ClientCa", "")]
+    public void A_rule_of_an_agent_that_came_out_empty_is_a_mistake_and_does_not_open_its_tunnels(string key, string value)
+    {
+        var error = Assert.Single(SettingsFixture.Load(_agent, $"Agents:a:{key}={value}").Errors);
+        Assert.Equal($"Tunnel2:Agents:a:{key}", error.Key);
+        Assert.StartsWith("is empty", error.Message, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void The_tokens_of_an_agents_visitors_are_read()
     {
@@ -122,8 +145,8 @@ public sealed class AccessSettingsTests
     [InlineData("github", "short\n", "Tunnel2:Agents:a:WebhookSecretFile", "1 to 4 lines of 8 to 255 bytes")]
     [InlineData("github", null, "Tunnel2:Agents:a:WebhookSecretFile", "cannot be read")]
     [InlineData("gitub", "old-secret", "Tunnel2:Agents:a:VerifyWebhook", "is not one of github, gitlab")]
-    [InlineData("", "old-secret", "Tunnel2:Agents:a:VerifyWebhook", "belong together")]
-    public void Secrets_of_webhooks_are_read_from_their_file(string provider, string? text, string? key, string? words)
+    [InlineData(null, "old-secret", "Tunnel2:Agents:a:VerifyWebhook", "belong together")]
+    public void Secrets_of_webhooks_are_read_from_their_file(string? provider, string? text, string? key, string? words)
     {
         var folder = Directory.CreateTempSubdirectory("tunnel2-test-");
         try
@@ -134,8 +157,8 @@ public sealed class AccessSettingsTests
                 File.WriteAllText(file, text);
             }
 
-            var (settings, errors) = SettingsFixture.Load(
-                [_agent, "Agents:a:VerifyWebhook=" + provider, "Agents:a:WebhookSecretFile=" + file]);
+            string[] verify = provider is null ? [] : ["Agents:a:VerifyWebhook=" + provider];
+            var (settings, errors) = SettingsFixture.Load([_agent, .. verify, "Agents:a:WebhookSecretFile=" + file]);
             Assert.Equal(key, errors.Select(static error => error.Key).SingleOrDefault());
             var message = errors.Select(static error => error.Message).SingleOrDefault() ?? "";
             Assert.Contains(words ?? "", message, StringComparison.Ordinal);

@@ -54,8 +54,11 @@ internal sealed class WebhookCheck : IDisposable
     /// <summary>Whether the body has to be looked at.</summary>
     public bool NeedsBody => _hashes.Length > 0 || _secrets.Length > 0;
 
-    /// <summary>The signature that was right. Not the first one: a visitor may put others before it.</summary>
-    public byte[] Right { get; private set; } = [];
+    /// <summary>
+    /// The signature by each secret, whether or not the request has it: one who sends a request again may leave out those that were shown
+    /// before.
+    /// </summary>
+    public IReadOnlyList<byte[]> Own { get; private set; } = [];
 
     /// <summary>A check of an HMAC over a beginning and the body.</summary>
     public static WebhookCheck OfHash(
@@ -96,22 +99,22 @@ internal sealed class WebhookCheck : IDisposable
             return true;
         }
 
-        Span<byte> own = stackalloc byte[SHA256.HashSizeInBytes];
-        var isRight = false;
-        foreach (var hash in _hashes)
+        if (_secrets.Length > 0)
         {
-            var length = hash.GetHashAndReset(own);
+            return IsRightForm();
+        }
+
+        Own = [.. _hashes.Select(static hash => hash.GetHashAndReset())];
+        var isRight = false;
+        foreach (var own in Own)
+        {
             foreach (var claim in _claims)
             {
-                if (CryptographicOperations.FixedTimeEquals(own[..length], claim))
-                {
-                    isRight = true;
-                    Right = claim;
-                }
+                isRight |= CryptographicOperations.FixedTimeEquals(own, claim);
             }
         }
 
-        return _secrets.Length > 0 ? IsRightForm() : isRight;
+        return isRight;
     }
 
     /// <inheritdoc/>

@@ -6,7 +6,7 @@ namespace Tunnel2.ProxyEntry.Access.Webhooks;
 internal sealed class WebhookPolicy
 {
     private readonly WebhookVerifier[] _verifiers;
-    private readonly WebhookMemoryKey[] _memories;
+    private readonly WebhookMemoryKey[][] _memories;
 
     /// <param name="forced">The server's rule; null: it has none.</param>
     /// <param name="own">The agent's rule; null: it has none.</param>
@@ -66,10 +66,27 @@ internal sealed class WebhookPolicy
 
         for (var i = 0; isRight && i < checks.Length; i++)
         {
-            isRight = !checks[i].IsOnce || memories.TryAdd(_memories[i], checks[i].Right, now);
+            isRight = !checks[i].IsOnce || IsFirst(checks[i].Own, _memories[i], memories, now);
         }
 
         return isRight;
+    }
+
+    /// <summary>Remembers a request by the signatures of all secrets: it may come again with another one of them.</summary>
+    private static bool IsFirst(
+        IReadOnlyList<byte[]> own, WebhookMemoryKey[] keys, WebhookMemories memories, DateTimeOffset now)
+    {
+        var isFirst = true;
+        for (var i = 0; i < keys.Length; i++)
+        {
+            // A rule may have a secret twice.
+            if (Array.IndexOf(keys, keys[i]) == i)
+            {
+                isFirst &= memories.TryAdd(keys[i], own[i], now);
+            }
+        }
+
+        return isFirst;
     }
 
     private static bool AreSame(WebhookRule? left, WebhookRule? right) => left is null || right is null

@@ -188,7 +188,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         List<string>? values = null;
         foreach (ref readonly var field in Parser.Fields)
         {
-            if (FieldLookalikes.IsMeant(name, field.Name(head), withLookalikes))
+            if (FieldLookalikes.IsMeant(name, field.Name(head), withLookalikes) && !VisitorFields.IsLeftOut(Parser, head, field))
             {
                 (values ??= []).Add(Encoding.Latin1.GetString(field.Value(head)));
             }

@@ -49,6 +49,14 @@ internal sealed class VisitorFields
         return written;
     }
 
+    /// <summary>
+    /// Whether a field that passes otherwise does not, because the visitor lists it in Connection: then the service does not get it.
+    /// </summary>
+    public static bool IsLeftOut(RequestHeadParser parser, ReadOnlySpan<byte> head, in FieldRange field) =>
+        parser.ListsFields
+        && FieldRules.OfRequest(field.Known) is FieldRule.Pass or FieldRule.Credentials or FieldRule.Trace
+        && parser.IsListedInConnection(head, field.Name(head));
+
     /// <summary>Writes all fields.</summary>
     /// <param name="writer">The writer, in whose block the fields come next.</param>
     /// <param name="parser">The request.</param>

@@ -160,6 +160,31 @@ public sealed class WebhookVerifierTests
             memories, "a", "v1," + Convert.ToBase64String(new byte[32]) + " " + StandardSignature));
     }
 
+    /// <summary>While a secret is replaced, providers sign with both: a reader of such a request may send it with one of them.</summary>
+    [Fact]
+    public void A_request_that_two_secrets_have_signed_comes_once_whichever_of_the_signatures_it_shows()
+    {
+        const string Second = "whsec_c2Vjb25kLXNlY3JldC1vZi1zdGFuZGFyZA==";
+        string[] both = [StandardSecret, Second];
+        var other = "v1," + Convert.ToBase64String(HMACSHA256.HashData(
+            "second-secret-of-standard"u8, Encoding.ASCII.GetBytes($"msg_p5jXN8AQM9LWM0D4loKWxJek.{StandardTime}.{StandardBody}")));
+        foreach (var first in new[] { $"{StandardSignature} {other}", other, StandardSignature })
+        {
+            var memories = new WebhookMemories();
+            Assert.True(Passes(memories, "a", first, both));
+            Assert.False(Passes(memories, "a", StandardSignature, both));
+            Assert.False(Passes(memories, "a", other, both));
+
+            // An agent that has only one of the secrets yet, or still.
+            Assert.False(Passes(memories, "a", StandardSignature, StandardSecret));
+            Assert.False(Passes(memories, "a", other, Second));
+        }
+    }
+
+    [Fact]
+    public void A_secret_that_a_rule_has_twice_is_right_once() =>
+        Assert.True(Passes(new WebhookMemories(), "a", StandardSignature, StandardSecret, StandardSecret));
+
     /// <summary>Each call has rules of its own, as each session of an owner has: of another name, of a pool, of a new connection.</summary>
     [Fact]
     public void A_signature_comes_once_to_all_tunnels_of_an_owner_and_to_those_of_another_owner_too()
@@ -227,9 +252,9 @@ public sealed class WebhookVerifierTests
         Assert.Equal(1, replays.Count);
     }
 
-    private static bool Passes(WebhookMemories memories, string owner, string signature)
+    private static bool Passes(WebhookMemories memories, string owner, string signature, params string[] secrets)
     {
-        var policy = new WebhookPolicy(null, Rule(WebhookProvider.Standard, [StandardSecret]), owner);
+        var policy = new WebhookPolicy(null, Rule(WebhookProvider.Standard, secrets is [] ? [StandardSecret] : secrets), owner);
         var now = DateTimeOffset.FromUnixTimeSeconds(StandardTime);
         var head = Head(
             "", ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("webhook-timestamp", $"{StandardTime}"),
