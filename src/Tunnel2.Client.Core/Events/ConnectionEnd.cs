@@ -55,6 +55,9 @@ public sealed record ConnectionEnd
     /// <summary>What the server objects to; only with the two rejections.</summary>
     public Rejection? Rejection { get; private init; }
 
+    /// <summary>Whether its uplinks still finish what they carry.</summary>
+    internal bool IsFinishing { get; init; }
+
     /// <summary>No session came about.</summary>
     public static ConnectionEnd Unreachable(ConnectFailure failure)
     {

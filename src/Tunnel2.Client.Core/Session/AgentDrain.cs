@@ -15,6 +15,8 @@ namespace Tunnel2.Client.Core.Session;
 /// </summary>
 internal sealed class AgentDrain
 {
+    private const string Text = "The agent is stopping.";
+
     private static readonly TimeSpan _poll = TimeSpan.FromMilliseconds(20);
 
     /// <summary>How long a server that does not end the uplinks is waited for when no stream is open any more.</summary>
@@ -56,6 +58,23 @@ internal sealed class AgentDrain
 
     /// <summary>Begins the drain; returns at once.</summary>
     public void Begin() => _ = RunAsync();
+
+    /// <summary>
+    /// Says goodbye to a server whose session is not wanted; returns at once. What is under way is finished, within the grace.
+    /// </summary>
+    public void Leave()
+    {
+        _pool.StopDialling();
+        _ = LeaveAsync();
+    }
+
+    private async Task LeaveAsync()
+    {
+        if (!await EndsWithinAsync(_limit, "The agent does not want the session.").ConfigureAwait(false))
+        {
+            End();
+        }
+    }
 
     /// <summary>
     /// Waits until no stream is open that takes long, at most for <see cref="_longestQuiet"/>. The session serves on in that time.
@@ -108,7 +127,7 @@ internal sealed class AgentDrain
                 open.RemoveAll(static stream => stream.IsOver);
             }
 
-            if (open.Count == 0 && await EndsWithinAsync(_pause).ConfigureAwait(false))
+            if (open.Count == 0 && await EndsWithinAsync(_pause, Text).ConfigureAwait(false))
             {
                 return;
             }
@@ -119,16 +138,17 @@ internal sealed class AgentDrain
             stream.Cut();
         }
 
-        await EndsWithinAsync(_lastPause).ConfigureAwait(false);
+        await EndsWithinAsync(_lastPause, Text).ConfigureAwait(false);
         End();
     }
 
     /// <summary>Says goodbye and waits for the server to end every uplink.</summary>
     /// <param name="limit">How long streams may keep it.</param>
+    /// <param name="text">Why it goes.</param>
     /// <returns>Whether the session is over.</returns>
-    private async Task<bool> EndsWithinAsync(TimeSpan limit)
+    private async Task<bool> EndsWithinAsync(TimeSpan limit, string text)
     {
-        Say(_pool.Uplinks, SessionEndReason.Shutdown, "The agent is stopping.");
+        Say(_pool.Uplinks, SessionEndReason.Shutdown, text);
         var since = _timeProvider.GetTimestamp();
         var idleSince = since;
         while (_pool.Uplinks is { Count: > 0 } uplinks)

@@ -119,7 +119,7 @@ internal sealed class AgentSession
         finally
         {
             // A retiring uplink disposes of it when it ends.
-            if (end is not { Reason: ConnectionEndReason.GoingAway })
+            if (end is not { IsFinishing: true })
             {
                 await transport.DisposeAsync().ConfigureAwait(false);
             }
@@ -200,11 +200,7 @@ internal sealed class AgentSession
                 "The server is older than access rules; update it."));
         }
 
-        if (_place?.Welcomed(welcome) is { } problem)
-        {
-            return ConnectionEnd.RejectedPermanently(problem);
-        }
-
+        var problem = _place?.Welcomed(welcome);
         _lastPort = welcome.Port;
         var settings = _engine.Apply(new UplinkSettings
         {
@@ -217,9 +213,13 @@ internal sealed class AgentSession
             ReceiveBudget = _uploads,
             TimeProvider = _timeProvider,
         });
-        _exchanges.SetConnectTimeout(welcome.BackendConnectTimeout > TimeSpan.Zero
-            ? welcome.BackendConnectTimeout
-            : BackendConnector.DefaultTimeout);
+        if (problem is null)
+        {
+            _exchanges.SetConnectTimeout(welcome.BackendConnectTimeout > TimeSpan.Zero
+                ? welcome.BackendConnectTimeout
+                : BackendConnector.DefaultTimeout);
+        }
+
         var started = _timeProvider.GetTimestamp();
         var goodbye = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var maxUplinks = (welcome.Capabilities & HandshakeCapabilities.MultipleUplinks) != 0 ? welcome.MaxUplinks : 1;
@@ -230,7 +230,9 @@ internal sealed class AgentSession
                 isDirect ? UplinkWay.Direct : route.Way, joins: true, hasOtherWay: false, giveUp).ConfigureAwait(false)).Transport,
             _timeProvider);
         var reports = _check is null ? null : new ServiceReports(_check);
-        var news = (welcome.Capabilities & HandshakeCapabilities.NodeNews) != 0 && _place is not null ? new NodeLists(_place) : null;
+        var news = (welcome.Capabilities & HandshakeCapabilities.NodeNews) != 0 && problem is null && _place is not null
+            ? new NodeLists(_place)
+            : null;
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
@@ -254,6 +256,14 @@ internal sealed class AgentSession
         }
 
         var running = FinishAsync(pool, reports, transport, rest, stop);
+        if (problem is not null)
+        {
+            // The server has the name until it hears the goodbye, and a visitor may have come by then.
+            _retiring.Add(running);
+            new AgentDrain(pool, _events, _timeProvider, _options.DrainLimit).Leave();
+            return ConnectionEnd.RejectedPermanently(problem) with { IsFinishing = true };
+        }
+
         _ = ClimbAsync(pool, running);
         _events.Uplinks(pool.Read);
         _events.Routed(route with { Reason = _ways.IsDetour ? _ways.Reason : null });
@@ -280,7 +290,7 @@ internal sealed class AgentSession
         _retiring.Add(running);
         news?.Close();
         _ = LeaveAsync(pool, running, isReplaced: !goodbye.Task.IsCompleted);
-        return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started));
+        return ConnectionEnd.GoingAway(_timeProvider.GetElapsedTime(started)) with { IsFinishing = true };
     }
 
     /// <summary>

@@ -71,11 +71,11 @@ internal sealed class ForeignTunnels : IForeignTunnels
     }
 
     /// <inheritdoc/>
-    public async Task<ForeignTunnel?> FindAsync(AgentIdentity owner, CancellationToken cancellationToken)
+    public async Task<ForeignTunnel?> FindAsync(AgentIdentity owner, string? token, CancellationToken cancellationToken)
     {
         try
         {
-            return await _store.FindTunnelAsync(_node.Facts.Node, owner.ToDigest(), cancellationToken).ConfigureAwait(false);
+            return await _store.FindTunnelAsync(_node.Facts.Node, owner.ToDigest(), token, cancellationToken).ConfigureAwait(false);
         }
         catch (StoreUnavailableException)
         {

@@ -18,7 +18,7 @@ internal static class Digests
     /// <param name="since">The last epoch under which this node had the name.</param>
     public static NameClaim ClaimOf(EntrySession session, string node, long since = 0) => new(
         session.Name, Of(session.Identity), Of(session.Owner), Of(session.Instance), Base: since, Share: ShareOf(session, node),
-        Kind: session.Kind, Port: session.Lease?.Port ?? 0);
+        Kind: session.Kind, Port: session.Lease?.Port ?? 0, Token: session.Grant?.TokenName);
 
     /// <summary>The place of a session beside others; null: it wants its name for itself.</summary>
     /// <param name="session">The session.</param>

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Security.Authentication;
 using Npgsql;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 
@@ -56,6 +57,17 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// <summary>Opens a connection.</summary>
     public ValueTask<NpgsqlConnection> OpenAsync(CancellationToken cancellationToken) => _source.OpenConnectionAsync(cancellationToken);
 
+    /// <summary>The limit of one of several parts of a call.</summary>
+    public CancellationTokenSource Limit(CancellationToken call)
+    {
+        var limit = CancellationTokenSource.CreateLinkedTokenSource(call);
+        limit.CancelAfter(_deadline);
+        return limit;
+    }
+
+    /// <summary>How long a call of several parts may take, each of which may take as long as a call.</summary>
+    public TimeSpan DeadlineOf(int parts) => Math.Max(parts, 1) * _deadline;
+
     /// <summary>Runs a call with a connection, on the thread pool: a caller may be an event loop.</summary>
     /// <exception cref="StoreUnavailableException">It failed, or took too long.</exception>
     public async Task<T> CallAsync<T>(
@@ -92,8 +104,11 @@ internal sealed class PostgresConnections : IAsyncDisposable
             new StoreUnavailableException("its tables are missing", true, exception),
         PostgresException { SqlState: PostgresErrorCodes.ReadOnlySqlTransaction } =>
             new StoreUnavailableException("read-only", cause: exception),
-        PostgresException { SqlState: var state } => new StoreUnavailableException($"error {state}", cause: exception),
+        PostgresException { SqlState: var state } => new StoreUnavailableException(WordsFor(state), cause: exception),
         NpgsqlException { InnerException: TimeoutException } => new StoreUnavailableException("timed out", cause: exception),
+        NpgsqlException { InnerException: AuthenticationException } =>
+            new StoreUnavailableException("its TLS certificate is not trusted, or TLS fails", cause: exception),
+        NpgsqlException { InnerException: null } => new StoreUnavailableException("the login fails", cause: exception),
         _ => new StoreUnavailableException("unreachable", cause: exception),
     };
 
@@ -104,6 +119,18 @@ internal sealed class PostgresConnections : IAsyncDisposable
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => _source.DisposeAsync();
+
+    /// <summary>What an operator can mend is said in words.</summary>
+    private static string WordsFor(string state) => state switch
+    {
+        PostgresErrorCodes.InvalidPassword or PostgresErrorCodes.InvalidAuthorizationSpecification => "it refuses the login",
+        PostgresErrorCodes.InvalidCatalogName => "there is no such database",
+        PostgresErrorCodes.InsufficientPrivilege => "its role lacks a right that nodes need",
+        PostgresErrorCodes.TooManyConnections => "it has too many connections",
+        PostgresErrorCodes.CannotConnectNow or PostgresErrorCodes.AdminShutdown or PostgresErrorCodes.CrashShutdown =>
+            "it is starting or stopping",
+        _ => $"error {state}",
+    };
 
     private async Task<T> RunAsync<T>(
         Func<NpgsqlConnection, CancellationToken, Task<T>> call, TimeSpan deadline, CancellationToken cancellationToken)

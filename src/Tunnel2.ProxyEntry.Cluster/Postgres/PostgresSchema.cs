@@ -11,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 internal static class PostgresSchema
 {
     /// <summary>The version that this release makes.</summary>
-    public const int Version = 7;
+    public const int Version = 8;
 
     /// <summary>The oldest release, by the version that it makes, that works with <see cref="Version"/>.</summary>
     private const int LeastNode = 1;

@@ -34,21 +34,24 @@ internal static class PostgresSharedSql
     /// <summary>$1 kind, $2 generation: waits for other changes of the kind. No row: the database was emptied.</summary>
     public const string Lock = "select true from tunnel2_shared where kind = $1 and key = '' and value = $2 for update";
 
-    /// <summary>$1 kind, $2 generation, $3 channel, $4 whether the kind is new; $5 to $7 arrays: keys, values, moments of use.</summary>
+    /// <summary>$1 kind, $2 generation: begins the kind. No row: another node was first.</summary>
+    public const string Begin =
+        """
+        insert into tunnel2_shared (kind, key, version, value, changed_at)
+        values ($1, '', nextval('tunnel2_epochs'), $2, clock_timestamp())
+        on conflict (kind, key) do nothing returning true
+        """;
+
+    /// <summary>$1 kind, $2 channel; $3 to $5 arrays: keys, values, moments of use.</summary>
     public const string Fill =
         """
-        with marker as (
-            insert into tunnel2_shared (kind, key, version, value, changed_at)
-            select $1, '', nextval('tunnel2_epochs'), $2, clock_timestamp() where $4
-            on conflict (kind, key) do nothing returning key
-        ), put as (
+        with put as (
             insert into tunnel2_shared (kind, key, version, value, changed_at, touched_at)
             select $1, w.key, nextval('tunnel2_epochs'), w.value, clock_timestamp(), w.touched
-            from unnest($5::text[], $6::bytea[], $7::timestamptz[]) as w(key, value, touched)
-            where not $4 or exists (select from marker)
+            from unnest($3::text[], $4::bytea[], $5::timestamptz[]) as w(key, value, touched)
             order by w.key on conflict (kind, key) do nothing returning key
         )
-        select pg_notify($3, E'shared\n' || $1) where exists (select from put)
+        select pg_notify($2, E'shared\n' || $1) where exists (select from put)
         """;
 
     /// <summary>$1 kind, $2 channel, $3 key, $4 value, $5 how many at most. The number of documents before, and the new version.</summary>

@@ -168,12 +168,14 @@ internal static class PostgresSql
             limit 1000 for update skip locked)
         """;
 
-    /// <summary>$1 channel; $2 to $5 arrays: epochs, names, kinds, ports. Other nodes are told after the row is there.</summary>
+    /// <summary>
+    /// $1 channel; $2 to $6 arrays: epochs, names, kinds, ports, tokens or null. Other nodes are told after the row is there.
+    /// </summary>
     public const string NoteTunnels =
         """
         with put as (
-            insert into tunnel2_tunnels (epoch, name, kind, port)
-            select * from unnest($2::bigint[], $3::text[], $4::smallint[], $5::integer[]) on conflict (epoch) do nothing
+            insert into tunnel2_tunnels (epoch, name, kind, port, token)
+            select * from unnest($2::bigint[], $3::text[], $4::smallint[], $5::integer[], $6::text[]) on conflict (epoch) do nothing
         )
         select pg_notify($1, E'shared\ntunnels')
         """;
@@ -184,11 +186,11 @@ internal static class PostgresSql
         select t.name, t.kind, t.port {OfOtherNodes} order by t.epoch limit $2
         """;
 
-    /// <summary>$1 the node that asks, $2 an owner's digest: a tunnel of that owner.</summary>
+    /// <summary>$1 the node that asks, $2 an owner's digest, $3 a token or null: a tunnel of that owner.</summary>
     public const string FindTunnel =
         $"""
         select t.name, t.kind, t.port {OfOtherNodes} and exists (
-            select from tunnel2_names h where h.name = t.name and h.owner = $2)
+            select from tunnel2_names h where h.name = t.name and h.owner = $2) and ($3 is null or t.token = $3)
         order by t.epoch limit 1
         """;
 

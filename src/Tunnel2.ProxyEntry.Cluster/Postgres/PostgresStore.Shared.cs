@@ -11,6 +11,9 @@ internal sealed partial class PostgresStore : ISharedStore
     /// <summary>Documents in a page: with the longest values it still takes a part of a call's second only.</summary>
     private const int DocumentsInPage = 200;
 
+    /// <summary>Bytes of values in a page that is written.</summary>
+    private const int BytesInPage = 1024 * 1024;
+
     /// <summary>How often what was changed while pages were read is read too. After that the sum shows that something is missing.</summary>
     private const int MostRounds = 4;
 
@@ -70,23 +73,31 @@ internal sealed partial class PostgresStore : ISharedStore
     }
 
     /// <inheritdoc/>
-    public Task FillSharedAsync(
-        string kind, Guid generation, bool isNew, IReadOnlyList<SharedDocument> documents, CancellationToken cancellationToken) =>
-        _connections.CallAsync(
-            (connection, token) => ScalarAsync(
-                connection, PostgresSharedSql.Fill, token,
-                new() { Value = kind },
-                new() { Value = generation.ToByteArray() },
-                new() { Value = Volatile.Read(ref _channel) },
-                new() { Value = isNew },
-                new() { Value = documents.Select(static document => document.Key).ToArray() },
-                new() { Value = documents.Select(static document => document.Value).ToArray() },
-                new()
+    /// <remarks>
+    /// A new kind is filled in one transaction: a node that read a part of it would take the rest for removed. To one that is there each
+    /// page is added for itself, so that changes of other nodes do not wait for all of them.
+    /// </remarks>
+    public async Task FillSharedAsync(
+        string kind, Guid generation, bool isNew, IReadOnlyList<SharedDocument> documents, CancellationToken cancellationToken)
+    {
+        var pages = PagesOf(documents);
+        foreach (var part in isNew ? [pages] : pages.Select(static page => (List<SharedDocument[]>)[page]))
+        {
+            await ChangeSharedAsync(
+                kind, generation,
+                async (connection, token) =>
                 {
-                    Value = documents.Select(static document => document.Touched?.UtcDateTime).ToArray(),
-                    NpgsqlDbType = NpgsqlDbType.Array | NpgsqlDbType.TimestampTz,
-                }),
-            cancellationToken);
+                    foreach (var page in part)
+                    {
+                        using var limit = _connections.Limit(token);
+                        await FillPageAsync(connection, kind, page, limit.Token).ConfigureAwait(false);
+                    }
+
+                    return SharedOutcome.Done;
+                },
+                cancellationToken, isNew ? PostgresSharedSql.Begin : PostgresSharedSql.Lock, part.Count).ConfigureAwait(false);
+        }
+    }
 
     /// <inheritdoc/>
     public Task<SharedOutcome> AddSharedAsync(
@@ -178,9 +189,41 @@ internal sealed partial class PostgresStore : ISharedStore
             },
             cancellationToken);
 
+    /// <summary>In the order in which they are written: short enough for a call's second, also with the longest values.</summary>
+    private static List<SharedDocument[]> PagesOf(IReadOnlyList<SharedDocument> documents)
+    {
+        var pages = new List<SharedDocument[]>();
+        for (var i = 0; i < documents.Count;)
+        {
+            var (first, bytes) = (i, 0);
+            do
+            {
+                bytes += documents[i++].Value.Length;
+            }
+            while (i < documents.Count && i - first < DocumentsInPage && bytes + documents[i].Value.Length <= BytesInPage);
+
+            pages.Add([.. documents.Skip(first).Take(i - first)]);
+        }
+
+        return pages;
+    }
+
+    private Task<object?> FillPageAsync(
+        NpgsqlConnection connection, string kind, SharedDocument[] page, CancellationToken token) => ScalarAsync(
+        connection, PostgresSharedSql.Fill, token,
+        new() { Value = kind },
+        new() { Value = Volatile.Read(ref _channel) },
+        new() { Value = page.Select(static document => document.Key).ToArray() },
+        new() { Value = page.Select(static document => document.Value).ToArray() },
+        new()
+        {
+            Value = page.Select(static document => document.Touched?.UtcDateTime).ToArray(),
+            NpgsqlDbType = NpgsqlDbType.Array | NpgsqlDbType.TimestampTz,
+        });
+
     private Task<SharedOutcome> ChangeSharedAsync(
         string kind, Guid generation, Func<NpgsqlConnection, CancellationToken, Task<SharedOutcome>> change,
-        CancellationToken cancellationToken) =>
+        CancellationToken cancellationToken, string begin = PostgresSharedSql.Lock, int parts = 1) =>
         _connections.CallAsync(
             async (connection, token) =>
             {
@@ -188,7 +231,7 @@ internal sealed partial class PostgresStore : ISharedStore
                 await using (transaction.ConfigureAwait(false))
                 {
                     if (await ScalarAsync(
-                        connection, PostgresSharedSql.Lock, token, new() { Value = kind }, new() { Value = generation.ToByteArray() })
+                        connection, begin, token, new() { Value = kind }, new() { Value = generation.ToByteArray() })
                         .ConfigureAwait(false) is not true)
                     {
                         return SharedOutcome.Emptied;
@@ -199,7 +242,7 @@ internal sealed partial class PostgresStore : ISharedStore
                     return outcome;
                 }
             },
-            cancellationToken);
+            cancellationToken, _connections.DeadlineOf(parts));
 
     /// <summary>Documents of a kind that follow each other by their keys.</summary>
     /// <param name="Generation">That of the kind.</param>

@@ -1,5 +1,6 @@
 using System.Text;
 using Npgsql;
+using NpgsqlTypes;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 
@@ -17,10 +18,10 @@ internal sealed partial class PostgresStore : ITunnelStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<ForeignTunnel?> FindTunnelAsync(string node, byte[] owner, CancellationToken cancellationToken) =>
+    public Task<ForeignTunnel?> FindTunnelAsync(string node, byte[] owner, string? token, CancellationToken cancellationToken) =>
         _connections.CallAsync<ForeignTunnel?>(
-            async (connection, token) => await ReadAsync(
-                connection, PostgresSql.FindTunnel, TunnelOf, token, new() { Value = node }, new() { Value = owner })
+            async (connection, limit) => await ReadAsync(
+                connection, PostgresSql.FindTunnel, TunnelOf, limit, new() { Value = node }, new() { Value = owner }, TextOf(token))
                 .ConfigureAwait(false) is [var tunnel, ..] ? tunnel : null,
             cancellationToken);
 
@@ -42,6 +43,8 @@ internal sealed partial class PostgresStore : ITunnelStore
             },
             cancellationToken);
 
+    private static NpgsqlParameter TextOf(string? text) => new() { Value = text ?? (object)DBNull.Value, NpgsqlDbType = NpgsqlDbType.Text };
+
     private static ForeignTunnel TunnelOf(NpgsqlDataReader reader) =>
         new(reader.GetString(0), (SessionKind)reader.GetInt16(1), reader.GetInt32(2));
 
@@ -59,7 +62,8 @@ internal sealed partial class PostgresStore : ITunnelStore
                 new() { Value = made.Select(i => results[i].Epoch).ToArray() },
                 new() { Value = made.Select(i => claims[i].Name).ToArray() },
                 new() { Value = made.Select(i => (short)claims[i].Kind).ToArray() },
-                new() { Value = made.Select(i => claims[i].Port).ToArray() }).ConfigureAwait(false);
+                new() { Value = made.Select(i => claims[i].Port).ToArray() },
+                new() { Value = made.Select(i => claims[i].Token).ToArray() }).ConfigureAwait(false);
         }
     }
 }

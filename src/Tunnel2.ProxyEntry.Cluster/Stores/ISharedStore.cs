@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Sharing;
 namespace Tunnel2.ProxyEntry.Cluster.Stores;
 
 /// <summary>
-/// Where nodes keep the documents that they share. Every call, of a read each page, ends within a second, with its result or a
+/// Where nodes keep the documents that they share. Every call, of a read or a fill each page, ends within a second, with its result or a
 /// <see cref="StoreUnavailableException"/>. Thread-safe.
 /// </summary>
 internal interface ISharedStore

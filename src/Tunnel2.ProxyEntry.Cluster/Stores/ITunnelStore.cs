@@ -12,8 +12,9 @@ internal interface ITunnelStore
     /// <summary>One of these tunnels that an owner has; null: it has none.</summary>
     /// <param name="node">The node that asks.</param>
     /// <param name="owner">The digest of the owner.</param>
+    /// <param name="token">The name of the kept token by which its agent was let in; null: of any, or of none.</param>
     /// <param name="cancellationToken">Gives up.</param>
-    Task<ForeignTunnel?> FindTunnelAsync(string node, byte[] owner, CancellationToken cancellationToken);
+    Task<ForeignTunnel?> FindTunnelAsync(string node, byte[] owner, string? token, CancellationToken cancellationToken);
 
     /// <summary>Takes a port for a name, until the registration of that name says that it has it.</summary>
     /// <param name="node">The node that asks.</param>

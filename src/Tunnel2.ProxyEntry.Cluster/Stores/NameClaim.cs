@@ -12,6 +12,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 /// <param name="Share">Its place beside others; null: it wants the name for itself.</param>
 /// <param name="Kind">What it carries.</param>
 /// <param name="Port">Its public port; 0: it has none.</param>
+/// <param name="Token">The name of the kept token by which its agent was let in; null: by none.</param>
 internal sealed record NameClaim(
     string Name, byte[] Identity, byte[] Owner, byte[] Instance, int Weight = 1, long Base = 0, NameShare? Share = null,
-    SessionKind Kind = SessionKind.Http, int Port = 0);
+    SessionKind Kind = SessionKind.Http, int Port = 0, string? Token = null);

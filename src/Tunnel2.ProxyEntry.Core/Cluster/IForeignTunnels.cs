@@ -22,8 +22,11 @@ internal interface IForeignTunnels
     /// <summary>All that there are now: as the database has them, or, where it does not answer, as they were.</summary>
     Task<IReadOnlyCollection<ForeignTunnel>> ReadAsync(CancellationToken cancellationToken);
 
-    /// <summary>A tunnel that an owner has at another node; null: none, or the database does not answer.</summary>
-    Task<ForeignTunnel?> FindAsync(AgentIdentity owner, CancellationToken cancellationToken);
+    /// <summary>
+    /// A tunnel that an owner has at another node, with the kept token of this name where one is given; null: none, or the database does
+    /// not answer.
+    /// </summary>
+    Task<ForeignTunnel?> FindAsync(AgentIdentity owner, string? token, CancellationToken cancellationToken);
 
     /// <summary>
     /// Asks, for all nodes, whether a name may have a port: of several that ask at once for one port, one name has it.

@@ -271,6 +271,8 @@ internal sealed class PatientOpener
             var (outcome, looks) = await WaitAsync(place, exchange, request).ConfigureAwait(false);
             if (looks)
             {
+                // A node that had just got the session, and did not know it yet, may be asked again.
+                request.NodesLeft = default;
                 found = await OpenElsewhereAsync(exchange, request, found, null).ConfigureAwait(false);
                 if (found.Stream is null)
                 {

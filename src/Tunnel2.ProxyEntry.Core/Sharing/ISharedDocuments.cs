@@ -1,8 +1,8 @@
 namespace Tunnel2.ProxyEntry.Sharing;
 
 /// <summary>
-/// Documents that all nodes of a cluster have in common, in kinds. A process that is alone has none of this. Every call, of a read each
-/// page, ends within a second, with its result or a <see cref="SharedUnavailableException"/>. Thread-safe.
+/// Documents that all nodes of a cluster have in common, in kinds. A process that is alone has none of this. Every call, of a read or a
+/// fill each page, ends within a second, with its result or a <see cref="SharedUnavailableException"/>. Thread-safe.
 /// </summary>
 internal interface ISharedDocuments
 {

@@ -163,7 +163,7 @@ internal sealed class PoliciesApi(
 
     private static bool Holds(string target, string name) => name == target || DomainName.IsCoveredBy(target, name);
 
-    /// <summary>A tunnel that carries no HTTP and would get the policy: of a name or an agent, at any node.</summary>
+    /// <summary>A tunnel that carries no HTTP and would get the policy, at any node.</summary>
     private async ValueTask<(string Name, SessionKind Kind)?> FindOpaqueAsync(PolicyTarget target)
     {
         if (directory.Snapshot().FirstOrDefault(session => session.Kind != SessionKind.Http && Holds(target, session)) is { } own)
@@ -171,16 +171,16 @@ internal sealed class PoliciesApi(
             return (own.Name, own.Kind);
         }
 
-        if (foreign is null || target.Scope == PolicyScope.Token)
+        if (foreign is null)
         {
-            // No other node knows by which of its tokens an agent was let in.
             return null;
         }
 
-        if (target.Scope == PolicyScope.Agent)
+        if (target.Scope is PolicyScope.Agent or PolicyScope.Token)
         {
-            return AgentOf(target.Name) is { } agent
-                && await foreign.FindAsync(AgentIdentity.OfToken(agent.Id), CancellationToken.None).ConfigureAwait(false) is { } found
+            var token = target.Scope == PolicyScope.Token ? target.Name : null;
+            return (token is null ? AgentOf(target.Name)?.Id : TokenOf(token)?.Agent) is { } agent
+                && await foreign.FindAsync(AgentIdentity.OfToken(agent), token, CancellationToken.None).ConfigureAwait(false) is { } found
                 ? (found.Name, found.Kind) : null;
         }
 
@@ -207,7 +207,7 @@ internal sealed class PoliciesApi(
             PolicyScope.Agent => AgentOf(target.Name) is not null
                 ? null
                 : ("no-agent", "There is no agent with this id, neither in the settings nor with a token that the server keeps."),
-            PolicyScope.Token => tokens.All.Any(token => token.Name == target.Name)
+            PolicyScope.Token => TokenOf(target.Name) is not null
                 ? null
                 : ("no-token", "There is no token of this name among those that the server keeps."),
             _ => FindMistake(target.Name) is { } mistake ? ("no-name", mistake)
@@ -221,6 +221,8 @@ internal sealed class PoliciesApi(
     /// <summary>An agent of the settings, or of a token that the server keeps.</summary>
     private AgentSettings? AgentOf(string id) =>
         agents.Current.All.FirstOrDefault(agent => agent.Id.Equals(id, StringComparison.OrdinalIgnoreCase));
+
+    private StoredToken? TokenOf(string name) => tokens.All.FirstOrDefault(token => token.Name == name);
 
     private string? FindMistake(string name) =>
         name.Length > PolicyStore.MaxNameLength

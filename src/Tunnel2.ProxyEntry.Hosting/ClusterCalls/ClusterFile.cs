@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.IO.Pipelines;
 using System.Text.Json;
 using Tunnel2.Inspection.Serving;
@@ -94,11 +93,11 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit, TimeProvid
         await output.WriteAsync(Begin(lost), call.Left).ConfigureAwait(false);
         foreach (var part in parts)
         {
-            await part.NextAsync(call.Left).ConfigureAwait(false);
+            await part.Entries.NextAsync(call.Left).ConfigureAwait(false);
         }
 
         for (var isFirst = true;
-            parts.Where(static part => part.Line.Length > 0).MinBy(static part => part.Time) is { } next;
+            parts.Select(static part => part.Entries).Where(static one => one.Line.Length > 0).MinBy(static one => one.Time) is { } next;
             isFirst = false)
         {
             if (!isFirst)
@@ -189,50 +188,11 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit, TimeProvid
         }
     }
 
-    /// <summary>What one node sends: lines with an entry each.</summary>
+    /// <summary>What one node sends.</summary>
     private sealed class Part(PipeReader input, Task? writing, NodeCallAnswer? answer, IDisposable? place)
     {
-        private SequencePosition? _after;
-
-        /// <summary>The entry; empty: there is no further one.</summary>
-        public ReadOnlySequence<byte> Line { get; private set; }
-
-        /// <summary>When it has begun.</summary>
-        public DateTimeOffset Time { get; private set; }
-
-        /// <summary>Goes to the next entry.</summary>
-        public async ValueTask NextAsync(CancellationToken cancellationToken)
-        {
-            if (_after is { } after)
-            {
-                input.AdvanceTo(after);
-                _after = null;
-            }
-
-            Line = default;
-            while (true)
-            {
-                var read = await input.ReadAsync(cancellationToken).ConfigureAwait(false);
-                if (read.Buffer.PositionOf((byte)'\n') is { } end)
-                {
-                    Line = read.Buffer.Slice(0, end);
-                    _after = read.Buffer.GetPosition(1, end);
-                    Time = TimeOf(Line);
-                    return;
-                }
-
-                if (read.Buffer.Length > LongestLine || (read.IsCompleted && !read.Buffer.IsEmpty))
-                {
-                    throw new InvalidDataException("A node has sent what is no entry.");
-                }
-
-                input.AdvanceTo(read.Buffer.Start, read.Buffer.End);
-                if (read.IsCompleted)
-                {
-                    return;
-                }
-            }
-        }
+        /// <summary>Its entries.</summary>
+        public EntryLines Entries { get; } = new(input, LongestLine);
 
         /// <summary>Ends it, also before its end.</summary>
         public async ValueTask CloseAsync()
@@ -241,21 +201,6 @@ internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit, TimeProvid
             await (writing ?? Task.CompletedTask).ConfigureAwait(false);
             answer?.Dispose();
             place?.Dispose();
-        }
-
-        private static DateTimeOffset TimeOf(in ReadOnlySequence<byte> line)
-        {
-            var reader = new Utf8JsonReader(line);
-            while (reader.Read())
-            {
-                if (reader is { TokenType: JsonTokenType.PropertyName, CurrentDepth: 1 } && reader.ValueTextEquals("startedDateTime"u8))
-                {
-                    return reader.Read() && reader.TokenType == JsonTokenType.String && reader.TryGetDateTimeOffset(out var time)
-                        ? time : default;
-                }
-            }
-
-            return default;
         }
     }
 }

@@ -18,7 +18,7 @@ internal sealed class SessionFixture : IDisposable
     private readonly UplinkHeartbeat _heartbeat;
     private readonly ReceiveBudget _uploads;
 
-    private SessionFixture(TestEngine engine, AgentOptions options)
+    private SessionFixture(TestEngine engine, AgentOptions options, IClusterPlace? place)
     {
         _engine = engine;
         var memory = new MemoryEngine(engine);
@@ -29,7 +29,7 @@ internal sealed class SessionFixture : IDisposable
         _uploads = new ReceiveBudget(ReceiveBudget.SmallestLimit, Time);
         Context = new ExchangeContext(options, Events, Time, buffers: new BufferPool());
         Dialer = new UplinkDialer(options, memory, new UplinkLoops(memory), Context.Backends.Idle, Time) { Connect = Server.ConnectAsync };
-        Session = new AgentSession(options, Events, Context, _heartbeat, memory, Dialer, _uploads, Time);
+        Session = new AgentSession(options, Events, Context, _heartbeat, memory, Dialer, _uploads, Time, place: place);
     }
 
     public static AgentOptions Options { get; } = new()
@@ -56,11 +56,12 @@ internal sealed class SessionFixture : IDisposable
     /// <summary>Uplinks that are watched.</summary>
     public int Watched => _heartbeat.Count;
 
-    public static Task RunAsync(Func<SessionFixture, Task> body, AgentOptions? options = null) => TestEngine.RunAsync(
+    public static Task RunAsync(
+        Func<SessionFixture, Task> body, AgentOptions? options = null, IClusterPlace? place = null) => TestEngine.RunAsync(
         EngineKind.Pool,
         async engine =>
         {
-            using var fixture = new SessionFixture(engine, options ?? Options);
+            using var fixture = new SessionFixture(engine, options ?? Options, place);
             await body(fixture);
             await fixture.Session.WhenRetiredAsync();
             Assert.Equal(0, fixture.Watched);

@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Client.Core.Backend;
@@ -294,6 +295,38 @@ public sealed class AgentSessionTests
     });
 
     [Fact]
+    public Task A_session_of_another_cluster_finishes_what_has_come_and_says_goodbye() => SessionFixture.RunAsync(
+        async fixture =>
+        {
+            ScriptedBackend? backend = null;
+            fixture.Context.Connector.Dial = (_, _) =>
+            {
+                var (agents, own) = InMemoryTransport.CreatePair(64 * 1024, PipeScheduler.ThreadPool);
+                var transport = new BackendTransport(agents) { WaitsFreely = true };
+                backend = new ScriptedBackend(own, transport);
+                return new((transport, SocketError.Success));
+            };
+            var running = fixture.Start();
+            var served = await fixture.Server.ServeAsync();
+            var stream = served.Uplink.TryOpenStream()!;
+            stream.SendRequest("/");
+            var end = await running;
+            Assert.Equal((ConnectionEndReason.RejectedPermanently, "no"), (end.Reason, end.Rejection!.Code));
+            await fixture.UntilAsync(() => backend is not null, "the request comes to the service");
+            await fixture.UntilAsync(() => !served.Uplink.IsOpenForStreams, "the agent says goodbye");
+            Assert.Equal(SessionEndReason.Shutdown, served.Uplink.PeerGoAwayReason);
+            Assert.False(fixture.Session.WhenRetiredAsync().IsCompleted);
+            await backend!.ReadHeadAsync();
+            await backend.SendAsync("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1");
+            var answer = await Answer.ReadAsync(stream);
+            Assert.Equal(("1", true), (answer.Body, answer.IsWhole));
+            await served.Run;
+            await fixture.Session.WhenRetiredAsync();
+            Assert.Empty(fixture.Events.Names);
+        },
+        place: new StrangePlace());
+
+    [Fact]
     public Task An_idle_agent_that_stops_says_so_and_waits_for_the_server() => SessionFixture.RunAsync(async fixture =>
     {
         var running = fixture.Start();
@@ -331,5 +364,23 @@ public sealed class AgentSessionTests
         var session = new AgentSession(options, events, context, heartbeat, engine, dialer, uploads, TimeProvider.System);
         Assert.Equal(ConnectionEndReason.ServerUnreachable, (await session.RunOnceAsync(CancellationToken.None)).Reason);
         Assert.Single(engine.Loops);
+    }
+
+    /// <summary>No server is one that it wants.</summary>
+    private sealed class StrangePlace : IClusterPlace
+    {
+        public bool TakesNodes => true;
+
+        public bool IsOneOfSeveral => true;
+
+        public Task WhenReplaced { get; } = new TaskCompletionSource().Task;
+
+        public Rejection? Welcomed(WelcomeMessage welcome) => new(RejectionReason.Other, "no", "of another cluster");
+
+        public void Heard(NodeAnnouncement announcement)
+        {
+        }
+
+        public Task<bool> IsElsewhereAsync(Task unless) => Task.FromResult(true);
     }
 }

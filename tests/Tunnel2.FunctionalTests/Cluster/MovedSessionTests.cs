@@ -52,6 +52,30 @@ public sealed class MovedSessionTests(PostgresServer server) : IClassFixture<Pos
         Assert.Equal("a", await cluster.AskAsync(1));
     }
 
+    [Fact]
+    public async Task A_name_that_moves_again_and_again_fails_no_request_of_any_node()
+    {
+        await using var cluster = await RealCluster.StartAsync(server, 3);
+        await using var balancer = CuttingProxy.Start(cluster.Nodes[0].Uplink);
+        await StartAsync(cluster, balancer);
+        var all = cluster.Nodes.Select(static node => SteadyVisitors.StartInTurn(node.Http, 2, ClusterFixture.Host, "/")).ToArray();
+        for (var move = 0; move < 8; move++)
+        {
+            var (from, to) = (move % 2, 1 - (move % 2));
+            balancer.Target = cluster.Nodes[to].Uplink;
+            cluster.Nodes[to].Part<NodeDrain>().Set(false);
+            cluster.Nodes[from].Part<NodeDrain>().Set(true);
+            await WaitSignal.UntilAsync(() => cluster.Nodes[to].Directory.Count == 1, "the name has moved", _long);
+        }
+
+        foreach (var visitors in all)
+        {
+            await visitors.MoreAsync(2);
+            Assert.All(await visitors.StopAsync(), static result => Assert.Null(result.Problem));
+            await visitors.DisposeAsync();
+        }
+    }
+
     private static async Task<AgentFixture> StartAsync(RealCluster cluster, CuttingProxy balancer)
     {
         var options = cluster.Options(0, 0);

@@ -1,3 +1,5 @@
+using System.Net;
+using System.Net.Sockets;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
@@ -203,6 +205,28 @@ public sealed class NodeLinkFailureTests
         "Timeouts:Park=5s");
 
     [Fact]
+    public Task A_request_that_comes_to_a_node_a_moment_before_the_session_is_tried_there_again() => ClusterFixture.RunAsync(
+        static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            await connection.WaitForEndAsync();
+        },
+        static async cluster =>
+        {
+            // The cluster's database knows the registration before the node itself does.
+            cluster.Knowledge.Truth["web"] = cluster.PlaceOf(1, epoch: 50);
+            await using var visitor = await cluster.ConnectAsync();
+            await visitor.SendRequestAsync("/", ClusterFixture.Host);
+            await cluster.Front.WaitForParkedAsync(1);
+            await using var agent = await AgentFixture.StartReadyAsync(
+                AgentFixture.Options(cluster.Nodes[1].Uplink.Port, cluster.Service));
+            Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+        },
+        3,
+        "Timeouts:Park=50s");
+
+    [Fact]
     public Task A_request_makes_one_hop_and_no_second_one() => ClusterFixture.RunAsync(
         static _ => Task.CompletedTask,
         static async cluster =>
@@ -275,6 +299,53 @@ public sealed class NodeLinkFailureTests
                 StringComparison.Ordinal);
             Assert.Contains(front.Log.All, static line => line.EventId == LinkFailed);
             await front.StopAsync();
+        });
+
+    [Fact]
+    public Task Strangers_get_no_line_each_in_the_log() => ClusterFixture.RunAsync(
+        static _ => Task.CompletedTask,
+        static async cluster =>
+        {
+            for (var i = 0; i < 100; i++)
+            {
+                await using var stranger = await RawHttpClient.ConnectAsync(cluster.Owner.Part<NodeLinkListener>().EndPoint);
+                await stranger.SendRequestAsync("/", ClusterFixture.Host);
+                await stranger.WaitForEndAsync();
+            }
+
+            // On a slow machine the hundred may take more than one window.
+            Assert.InRange(cluster.Owner.Log.All.Count(static line => line.EventId == LinkRefused), 5, 20);
+        });
+
+    [Fact]
+    public Task A_stranger_that_says_nothing_keeps_no_node_out() => ClusterFixture.RunAsync(
+        static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            await connection.WaitForEndAsync();
+        },
+        static async cluster =>
+        {
+            var strangers = new List<Socket>();
+            try
+            {
+                // One more than one address may have: that one is closed at once.
+                for (var i = 0; i <= 1024; i++)
+                {
+                    var stranger = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+                    strangers.Add(stranger);
+                    stranger.Bind(new IPEndPoint(IPAddress.Parse("127.0.0.9"), 0));
+                    await stranger.ConnectAsync(cluster.Owner.Part<NodeLinkListener>().EndPoint);
+                }
+
+                await Assert.ThrowsAsync<SocketException>(() => strangers[^1].ReceiveAsync(new byte[1]));
+                Assert.Equal(200, (await cluster.ExchangeAsync()).Head.StatusCode);
+            }
+            finally
+            {
+                strangers.ForEach(static stranger => stranger.Dispose());
+            }
         });
 
     [Fact]

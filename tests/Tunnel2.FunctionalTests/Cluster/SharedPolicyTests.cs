@@ -70,6 +70,7 @@ public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<Pos
     [Theory]
     [InlineData("policies/names/web", false)]
     [InlineData("policies/agents/ci", true)]
+    [InlineData("policies/tokens/one", true)]
     public async Task A_policy_for_a_tunnel_of_tcp_at_another_node_is_refused_and_the_tunnel_goes_on(string policy, bool hasToken)
     {
         await using var cluster = await RealCluster.StartAsync(server, 2, TcpTunnel.Ports(), "Tcp:Listen=127.0.0.{node}");
@@ -79,13 +80,20 @@ public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<Pos
         if (hasToken)
         {
             options = options with { Token = await first.CreateTokenAsync("""{"name":"one","agent":"ci","names":["web"]}""") };
+            await first.CreateTokenAsync("""{"name":"two","agent":"ci","names":["web"]}""");
             await WaitSignal.UntilAsync(
-                () => cluster.Nodes[1].Part<IssuedTokens>().All.Count == 1, "the other node knows the token", _long);
+                () => cluster.Nodes[1].Part<IssuedTokens>().All.Count == 2, "the other node knows the tokens", _long);
         }
 
         var agent = await cluster.StartAgentAsync(options);
         await second.RefusedAsync(409, "not-http", "PUT", policy, Deny);
         await second.RefusedAsync(404, "no-policy", "GET", policy);
+        if (hasToken)
+        {
+            // The policy of another token of that agent would not be the tunnel's.
+            Assert.Equal(200, (await second.SendAsync("PUT", "policies/tokens/two", Deny)).Status);
+        }
+
         Assert.Equal((1, 0), (agent.Events.ReadyCount.Value, agent.Events.EndCount.Value));
         Assert.Equal(1, cluster.Nodes[0].Directory.Count);
     }

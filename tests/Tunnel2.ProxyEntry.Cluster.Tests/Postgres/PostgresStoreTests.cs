@@ -47,6 +47,26 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     [Fact]
+    public async Task What_an_operator_can_mend_is_said_in_words()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        var role = $"none_{Guid.NewGuid():N}";
+        await PostgresServer.ExecuteAsync(database, $"create role {role} login", Ending);
+        await using var stranger = Open($"{database};Username={role}");
+        Assert.Equal("its role lacks a right that nodes need", await ReasonAsync(stranger));
+        await using var owner = Open(database);
+        await owner.PrepareAsync(Ending);
+        Assert.Equal("its role lacks a right that nodes need", await ReasonAsync(stranger));
+        await using var nowhere = Open($"{database};Database=nowhere");
+        Assert.Equal("there is no such database", await ReasonAsync(nowhere));
+        await using var nobody = Open($"{database};Username={role}_x");
+        Assert.Equal("it refuses the login", await ReasonAsync(nobody));
+
+        static async Task<string> ReasonAsync(PostgresStore store) =>
+            (await Assert.ThrowsAsync<StoreUnavailableException>(() => store.PrepareAsync(Ending))).Reason;
+    }
+
+    [Fact]
     public async Task Tables_of_a_later_release_are_used_unless_they_say_otherwise()
     {
         var database = await server.CreateDatabaseAsync(Ending);

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.ProxyEntry.Sharing;
 
@@ -61,6 +62,53 @@ public sealed class SharedPagesTests(PostgresServer server)
 
         await enough.CancelAsync();
         Assert.True(await changing > 0);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_set_is_filled_in_pages_and_a_new_one_is_never_seen_in_part(bool isNew)
+    {
+        // All of them take longer than a call may, and a page a third of that.
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = new PostgresStore(database, NullLogger<PostgresStore>.Instance, TimeSpan.FromSeconds(3));
+        await store.PrepareAsync(Ending);
+        await PostgresServer.ExecuteAsync(
+            database,
+            "create function slowly() returns trigger language plpgsql as 'begin perform pg_sleep(0.005); return new; end';"
+                + "create trigger slow before insert on tunnel2_shared for each row when (new.key <> '') execute function slowly()",
+            Ending);
+        if (!isNew)
+        {
+            await store.FillSharedAsync(Kind, _generation, true, [], Ending);
+        }
+
+        SharedDocument[] documents = [.. Keys(1_000).Select(static key => new SharedDocument(key, [1]))];
+        var filling = store.FillSharedAsync(Kind, _generation, isNew, documents, Ending);
+        var seen = new List<int>();
+        while (!filling.IsCompleted)
+        {
+            seen.Add((await store.ReadSharedAsync(Kind, 0, Most, Ending))?.Documents.Count ?? -1);
+        }
+
+        await filling;
+        var set = (await store.ReadSharedAsync(Kind, 0, Most, Ending))!;
+        Assert.Equal((_generation, documents.Length, SumOf(set)), (set.Generation, set.Documents.Count, set.Sum));
+        Assert.All(seen, count => Assert.True(!isNew || count is -1 or 1_000, $"{count} documents were seen"));
+    }
+
+    [Fact]
+    public async Task A_fill_that_fails_in_a_later_page_leaves_nothing_to_follow()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = new PostgresStore(database, NullLogger<PostgresStore>.Instance, TimeSpan.FromSeconds(30));
+        await store.PrepareAsync(Ending);
+        SharedDocument[] documents = [.. Keys(900).Select(static key => new SharedDocument(key, [1]))];
+        await Assert.ThrowsAsync<StoreUnavailableException>(() => store.FillSharedAsync(
+            Kind, _generation, true, [.. documents, new SharedDocument("long", new byte[65_537])], Ending));
+        Assert.Null(await store.ReadSharedAsync(Kind, 0, Most, Ending));
+        await store.FillSharedAsync(Kind, Guid.NewGuid(), true, documents, Ending);
+        Assert.Equal(900, (await store.ReadSharedAsync(Kind, 0, Most, Ending))!.Documents.Count);
     }
 
     private static async Task<PostgresStore> PrepareAsync(string database, TimeSpan deadline)

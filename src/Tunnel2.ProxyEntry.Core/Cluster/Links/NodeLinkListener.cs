@@ -29,6 +29,9 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     /// <summary>Connections at once, those in their handshake included: four of each of a thousand nodes.</summary>
     private const int MaxConnections = 4096;
 
+    /// <summary>Of them from one address: a stranger that says nothing must not keep nodes out.</summary>
+    private const int MaxOfAddress = 1024;
+
     private static readonly TimeSpan _lastWords = TimeSpan.FromSeconds(1);
 
     private readonly ProxyEntrySettings _settings;
@@ -41,7 +44,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
-    private readonly ConnectionLimit _limit = new("nodes", MaxConnections, MaxConnections);
+    private readonly ConnectionLimit _limit = new("nodes", MaxConnections, MaxOfAddress);
     private readonly ConcurrentDictionary<UplinkConnection, Task> _links = new();
     private readonly CancellationTokenSource _stopping = new();
     private Socket? _listener;
