@@ -358,6 +358,7 @@ internal sealed class Http2LoopConnections
 
         public void GiveUp()
         {
+            bool connects;
             lock (_connections._gate)
             {
                 if (Node.List is null)
@@ -366,10 +367,14 @@ internal sealed class Http2LoopConnections
                     return;
                 }
 
+                // One that is being opened is not held up by the limit while that has room.
+                var slots = _connections._owner.Connector.Slots;
+                connects = _connections._isOpening && slots.Taken < slots.Limit;
                 _connections.RemoveUnsynchronized(this);
             }
 
-            SetResult(new Http2Place(null, BackendFailure.Connect(StreamResetDetail.TooManyConnections)));
+            SetResult(new Http2Place(null, BackendFailure.Connect(
+                connects ? StreamResetDetail.ConnectTimeout : StreamResetDetail.TooManyConnections)));
         }
     }
 }

@@ -4,12 +4,12 @@ namespace Tunnel2.Http2.Hpack;
 
 /// <summary>
 /// Makes a header block that is too large smaller, so that its reader needs little memory to refuse it and the peer's compression still
-/// continues as before. Everything that the table of compression depends on passes. From a limit on it leaves out fields that are written
-/// out and not remembered, and something short stands for texts that are longer than any that can be remembered. A block of which
-/// anything was left out ends with a field that is larger than any head may be, and that is valid nowhere: no reader takes it for the
-/// whole.
-/// The block comes in any pieces and is kept nowhere. It knows no table, so a block's size is that of its compressed bytes. Not
-/// thread-safe.
+/// continues as before. From a limit on it leaves out fields that are not remembered, and of those that are, all but the last, which are
+/// all that the table of compression has in the end (<see cref="HpackRemembered"/>). Something short stands for texts that are longer than
+/// any that can be remembered. A block of which anything was left out ends with a field that is larger than any head may be, and that is
+/// valid nowhere: no reader takes it for the whole.
+/// The block comes in any pieces and is kept nowhere, but for as much as the table holds. It knows no table, so a block's size is that of
+/// its compressed bytes. Not thread-safe.
 /// </summary>
 /// <param name="limits">The limits.</param>
 internal sealed class HpackShortener(HpackShortenerLimits limits)
@@ -20,6 +20,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
     public const int LongestKept = 16 * 1024;
 
     private readonly byte[] _number = new byte[HpackInteger.MaxLength];
+    private HpackRemembered? _remembered;
     private Place _place;
     private int _numberLength;
     private int _prefix;
@@ -29,6 +30,9 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
     private bool _hasName;
     private bool _leavesOutField;
     private bool _leavesOutText;
+    private bool _isLate;
+    private bool _isCaught;
+    private bool _isTooLong;
     private bool _isShortened;
 
     private enum Place
@@ -56,6 +60,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
         _written = 0;
         _fields = 0;
         _isShortened = false;
+        _remembered = null;
     }
 
     /// <summary>The next bytes of the block.</summary>
@@ -82,6 +87,10 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
                     {
                         Pass(part, output);
                     }
+                    else if (_isCaught && !_isTooLong)
+                    {
+                        _remembered!.Append(part);
+                    }
 
                     EndTextIfRead();
                     break;
@@ -98,6 +107,8 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
         switch (_place)
         {
             case Place.Start when _isShortened:
+                _remembered?.WriteTo(output);
+
                 // Written out and not remembered; HTTP allows no space at the beginning of a value.
                 Pass([0x00, 1, (byte)'x'], output);
                 PassText((byte)' ', limits.Mark, output);
@@ -120,6 +131,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
     {
         _numberLength = 0;
         _place = Place.Index;
+        _isCaught = false;
         if ((first & 0x80) != 0)
         {
             Begin(7, leavesOut: false);
@@ -136,7 +148,6 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
         }
         else
         {
-            // Fields whose names are known are few, and some say how the request is to be answered.
             Begin(4, leavesOut: (first & 0x0f) == 0);
         }
     }
@@ -145,7 +156,31 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
     {
         _prefix = prefix;
         _fields++;
-        _leavesOutField = leavesOut && (_written > limits.Bytes || _fields > limits.Fields);
+        _isLate = _written > limits.Bytes || _fields > limits.Fields;
+        _leavesOutField = leavesOut && _isLate;
+        _isShortened |= _leavesOutField;
+    }
+
+    /// <summary>The place of a field, or of its name, in the tables is known.</summary>
+    private void EndIndex(int index)
+    {
+        if (_prefix == 5 || !_isLate)
+        {
+            return;
+        }
+
+        // Fields of the request itself come first. Where one of them made the block too large, the others still pass in their order.
+        if (_prefix == 6 && (_remembered is not null || index is 0 or > HpackStaticTable.SchemeHttps))
+        {
+            _remembered ??= new HpackRemembered();
+            _remembered.Begin(index);
+            _isTooLong = false;
+            _isCaught = true;
+        }
+
+        // In the reader's table other fields have these places. Two fields say how the request is to be answered.
+        _leavesOutField |= _isCaught || index > HpackStaticTable.Count
+            || (_prefix == 4 && index is > HpackStaticTable.SchemeHttps and not (HpackStaticTable.Accept or HpackStaticTable.ContentType));
         _isShortened |= _leavesOutField;
     }
 
@@ -185,6 +220,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
 
         if (_place == Place.Index)
         {
+            EndIndex(value);
             PassNumber(output);
             if ((first & 0x80) != 0 || _prefix == 5)
             {
@@ -199,7 +235,15 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
 
         _rest = value;
         _leavesOutText = _leavesOutField;
-        if (!_leavesOutField && value > LongestKept && _written + (long)value > limits.Bytes)
+        if (_isCaught)
+        {
+            _isTooLong |= value > LongestKept;
+            if (!_isTooLong)
+            {
+                _remembered!.BeginText(_number.AsSpan(0, _numberLength), value);
+            }
+        }
+        else if (!_leavesOutField && value > LongestKept && _written + (long)value > limits.Bytes)
         {
             _isShortened = true;
             _leavesOutText = true;
@@ -230,6 +274,15 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
 
         if (_hasName)
         {
+            if (_isCaught && _isTooLong)
+            {
+                _remembered!.EndTooLong();
+            }
+            else if (_isCaught)
+            {
+                _remembered!.End();
+            }
+
             _place = Place.Start;
             return;
         }

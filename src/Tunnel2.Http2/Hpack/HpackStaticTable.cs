@@ -26,6 +26,12 @@ internal static class HpackStaticTable
     /// <summary>Index of <c>:scheme: https</c>.</summary>
     public const int SchemeHttps = 7;
 
+    /// <summary>Index of <c>accept</c>.</summary>
+    public const int Accept = 19;
+
+    /// <summary>Index of <c>content-type</c>.</summary>
+    public const int ContentType = 31;
+
     private static readonly Entry[] _entries = CreateEntries();
 
     // For each length of a name the indices of the names that have it: a few comparisons find a name.

@@ -21,6 +21,10 @@ internal static class FailureMapping
         _ => ProxyError.Internal,
     };
 
+    /// <summary>The code with which a service of HTTP/2 has reset the request; null: it has not.</summary>
+    public static int? ResetCode(this StreamFailure failure) =>
+        failure.Kind == StreamFailureKind.PeerReset ? failure.Detail.Http2Code() : null;
+
     private static ProxyError FromReset(StreamResetReason reason, StreamResetDetail detail) => reason switch
     {
         StreamResetReason.Refused => detail.Http2Code() is null ? ProxyError.AgentRefused : ProxyError.BackendBusy,

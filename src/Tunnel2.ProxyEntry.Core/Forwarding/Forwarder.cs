@@ -114,7 +114,12 @@ internal sealed class Forwarder : IForwarder
                         break;
                     }
 
-                    var error = failure.IsNone || refused == ProxyError.Draining ? refused : failure.ToProxyError(request.IsCarried);
+                    var error = refused;
+                    if (!failure.IsNone && refused != ProxyError.Draining)
+                    {
+                        (error, exchange.ResetCode) = (failure.ToProxyError(request.IsCarried), failure.ResetCode());
+                    }
+
                     outcome = await FailAsync(exchange, request, error, opened.Session?.Name).ConfigureAwait(false);
                     break;
                 }
@@ -149,8 +154,10 @@ internal sealed class Forwarder : IForwarder
                         exchange, request, stream, opened.Session, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
                     if (outcome is null)
                     {
-                        left = stream.Uplink;
                         failure = stream.Failure;
+
+                        // What the service itself has refused it may take on another connection. Without a body the agent has tried that.
+                        left = exchange.HasBody && failure.ResetCode() is not null ? null : stream.Uplink;
                         if (opened.Session is { } before)
                         {
                             if (before.Member is { } member)
@@ -310,9 +317,9 @@ internal sealed class Forwarder : IForwarder
             return null;
         }
 
-        if (end == ResponseEnd.StreamFailed && stream.Failure is { Kind: StreamFailureKind.PeerReset, Detail: var detail })
+        if (end == ResponseEnd.StreamFailed)
         {
-            exchange.ResetCode = detail.Http2Code();
+            exchange.ResetCode = stream.Failure.ResetCode();
         }
 
         return end switch

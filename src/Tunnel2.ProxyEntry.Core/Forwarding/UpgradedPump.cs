@@ -50,9 +50,7 @@ internal static class UpgradedPump
             connection.Input.CancelPendingRead();
             if (!complete)
             {
-                exchange.ResetCode = stream.Failure is { Kind: StreamFailureKind.PeerReset, Detail: var detail }
-                    ? detail.Http2Code()
-                    : null;
+                exchange.ResetCode = stream.Failure.ResetCode();
                 await request.WaitForVisitor(exchange, CutAsync(exchange)).ConfigureAwait(false);
             }
         }

@@ -66,6 +66,25 @@ public sealed class BackendExchangeHttp2Tests
             _options,
             connections: 1);
 
+    [Fact]
+    public Task A_service_that_takes_the_connection_and_says_nothing_is_not_there_in_time() => ExchangeFixture.RunAsync(
+        static async fixture =>
+        {
+            // The request waits from then on, and the connection is open a moment later.
+            var opens = new TaskCompletionSource();
+            fixture.BeforeOpening = _ => opens.Task;
+            var asked = fixture.Ask();
+            await fixture.UntilAsync(() => fixture.Dialled == 1, "the agent connects");
+            fixture.Time.Advance(TimeSpan.FromTicks(1));
+            opens.SetResult();
+            var service = await fixture.AcceptAsync();
+            await service.ReadAsync(Http2Frames.Preface.Length);
+            fixture.Time.Advance(fixture.Context.Connector.Timeout - TimeSpan.FromTicks(1));
+            Assert.Equal((StreamResetReason.BackendConnect, StreamResetDetail.ConnectTimeout), (await Answer.ReadAsync(asked)).Reset);
+            await EndAsync(fixture, service);
+        },
+        _options);
+
     /// <summary>The agent's connection, with SETTINGS of the service.</summary>
     private static async Task<ScriptedBackend> AcceptAsync(ExchangeFixture fixture)
     {

@@ -1,5 +1,7 @@
 using System.Net;
 using System.Text;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
@@ -248,6 +250,24 @@ public sealed class SharedFrontTests
             Assert.Equal(text, await response.Content.ReadAsStringAsync());
         }));
     });
+
+    [Theory]
+    [InlineData("text/plain", 413, null)]
+    [InlineData("application/grpc", 200, "8")]
+    public Task A_length_beyond_the_limit_has_its_answer_over_HTTP_2_too(string type, int status, string? grpcStatus) =>
+        TunnelFixture.RunAsync(
+            Mirror.ServeAsync,
+            async tunnel =>
+            {
+                await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+                var request = Http2Visitor.Request(
+                    isTls: false, method: "POST", fields: [("content-type", type), ("content-length", "2001")]);
+                var answer = await (await visitor.OpenAsync(request)).ReadWholeAsync();
+                Assert.Equal(
+                    (status, "request-body-too-large", grpcStatus), (answer.Status, answer["tunnel2-error"], answer["grpc-status"]));
+                Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Status);
+            },
+            new TunnelSetup { Settings = ["Limits:RequestBodyBytes=2000"] });
 
     /// <summary>Bytes whose number nobody is told before they end.</summary>
     private sealed class HiddenLengthStream(byte[] bytes) : MemoryStream(bytes)

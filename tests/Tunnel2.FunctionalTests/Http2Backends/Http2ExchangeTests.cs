@@ -194,6 +194,42 @@ public sealed class Http2ExchangeTests
         });
 
     [Fact]
+    public Task After_a_goaway_a_request_with_a_small_body_goes_to_a_new_connection_too() => Http2Service.RunAsync(
+        static async (service, number) =>
+        {
+            var request = await service.ReadRequestAsync();
+            if (number == 0)
+            {
+                await service.WriteAsync(7, 0, 0, new byte[8]);
+                return;
+            }
+
+            await service.AnswerAsync(request.Id, Encoding.ASCII.GetString((await service.ReadBodyAsync(request.Id)).Body));
+        },
+        static async (visitor, tunnel) =>
+        {
+            Assert.Equal("hello", (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false, method: "POST"), "hello")).Body);
+            Assert.Equal(2, tunnel.RawBackend.ConnectionsAccepted.Value);
+        });
+
+    /// <summary>gRPC clients send such a call again, because nothing was done with it, and no other.</summary>
+    [Fact]
+    public Task A_gRPC_request_that_the_service_refuses_every_time_is_refused_with_the_same_code() => Http2Service.RunAsync(
+        static async (service, _) =>
+        {
+            while (true)
+            {
+                await service.ResetAsync((await service.ReadRequestAsync()).Id, 7);
+            }
+        },
+        static async (visitor, _) =>
+        {
+            var request = Http2Visitor.Request(isTls: false, method: "POST", fields: ("content-type", "application/grpc"));
+            var answer = await visitor.ExchangeAsync(request, "\0\0\0\0\0");
+            Assert.Equal((0, 7), (answer.Status, answer.Reset));
+        });
+
+    [Fact]
     public async Task A_visitor_that_leaves_is_a_cancel_at_the_service()
     {
         var cancelled = new TaskCompletionSource<uint>(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -104,6 +104,59 @@ public sealed class HpackShortenerTests
         Assert.InRange(shortened, 100, 700);
     }
 
+    [Fact]
+    public void Of_fields_that_are_remembered_little_more_than_the_table_is_left()
+    {
+        byte[] block =
+        [
+            0x82, .. Enumerable.Range(0, 2000).SelectMany(static i => Literal(Added, 6, 0, "x-" + i, 1000)), 0xbe,
+            .. Literal(Added, 6, 62, "", 10), .. Literal(NeverAdded, 4, 62, "", 10),
+        ];
+        var (whole, rest) = (new HpackDecoder(), new HpackDecoder());
+        var left = Shorten(block.Chunk(16_384));
+        Read(whole, block);
+        var fields = Read(rest, left);
+        Assert.InRange(left.Length, 100_000, 40_000 + 60_000 + 10_000);
+        Assert.Equal(("x-1999", new string('v', 10)), fields[^2]);
+        Assert.Equal(("x", new string(' ', 60_000)), fields[^1]);
+        Assert.Equal(Table(whole, Known(whole)), Table(rest, Known(rest)));
+    }
+
+    [Fact]
+    public void What_is_longer_than_the_table_empties_it_also_where_it_was_left_out()
+    {
+        byte[] block =
+        [
+            .. Literal(Added, 6, 0, "x-a", 50_000), .. Literal(Added, 6, 0, "x-b", 10), .. Literal(Added, 6, 0, "x-c", 50_000),
+            .. Literal(Added, 6, 0, "x-d", 10),
+        ];
+        var rest = new HpackDecoder();
+        Read(rest, Literal(Added, 6, 0, "x-before", 10));
+        Read(rest, Shorten([block]));
+        Assert.Equal(["x-d"], Table(rest, Known(rest)).Select(static field => field.Name));
+    }
+
+    /// <summary>Names that are given by their place in the table, among them those of fields that were left out.</summary>
+    [Fact]
+    public void The_table_is_the_same_afterwards_also_where_names_are_of_the_table()
+    {
+        for (var seed = 0; seed < 200; seed++)
+        {
+            var random = new Random(seed);
+            var (whole, rest) = (new HpackDecoder(), new HpackDecoder());
+            var shortener = new HpackShortener(_limits);
+            var sizes = new List<(int Name, int Value)>();
+            for (var run = 0; run < 4; run++)
+            {
+                var block = BlockOfTable(random, sizes);
+                Read(whole, block);
+                Read(rest, Shorten(Split(random, block), shortener));
+                Assert.Equal(sizes.Count, Known(whole));
+                Assert.Equal(Table(whole, sizes.Count), Table(rest, Known(rest)));
+            }
+        }
+    }
+
     /// <summary>A block that is cut off stays so, wherever that is.</summary>
     [Fact]
     public void A_block_that_is_cut_off_is_broken_also_where_it_was_shortened()
@@ -175,6 +228,65 @@ public sealed class HpackShortenerTests
         }
 
         return [.. block];
+    }
+
+    /// <param name="random">What decides.</param>
+    /// <param name="sizes">The fields of the table, the newest first; kept up to date.</param>
+    private static byte[] BlockOfTable(Random random, List<(int Name, int Value)> sizes)
+    {
+        const int Table = 4096;
+        const int Overhead = 32;
+        var block = new List<byte>();
+        var wanted = random.Next(4) == 0 ? 1000 : 30_000 + random.Next(60_000);
+        var most = random.Next(3) switch { 0 => 100, 1 => 400, _ => 5000 };
+        while (block.Count < wanted)
+        {
+            var place = random.Next(3) == 0 && sizes.Count > 0 ? random.Next(sizes.Count) : -1;
+            var index = place >= 0 ? HpackStaticTable.Count + 1 + place : random.Next(4) == 0 ? 15 + random.Next(40) : 0;
+            if (index > HpackStaticTable.Count && random.Next(4) == 0)
+            {
+                Number(block, Indexed, 7, index);
+                continue;
+            }
+
+            var isAdded = random.Next(4) > 0;
+            Number(block, isAdded ? Added : NeverAdded, isAdded ? 6 : 4, index);
+            var name = 1 + random.Next(random.Next(20) == 0 ? 200 : 20);
+            if (index == 0)
+            {
+                Plain(block, random, name);
+            }
+            else if (place < 0)
+            {
+                HpackStaticTable.Get(index, out var known, out _);
+                name = known.Length;
+            }
+            else
+            {
+                name = sizes[place].Name;
+            }
+
+            var value = random.Next(most);
+            Plain(block, random, value);
+            if (!isAdded)
+            {
+                continue;
+            }
+
+            sizes.Insert(0, (name, value));
+            while (sizes.Sum(static size => size.Name + size.Value + Overhead) > Table)
+            {
+                sizes.RemoveAt(sizes.Count - 1);
+            }
+        }
+
+        return [.. block];
+    }
+
+    private static void Plain(List<byte> block, Random random, int length)
+    {
+        Number(block, 0, 7, length);
+        block.AddRange(Enumerable.Repeat((byte)('a' + random.Next(26)), length));
     }
 
     private static void Text(List<byte> block, Random random, int most)

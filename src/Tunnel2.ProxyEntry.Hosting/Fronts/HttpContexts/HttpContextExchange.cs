@@ -235,6 +235,11 @@ internal sealed class HttpContextExchange : VisitorExchange
                 ? _fault
                 : ProxyError.BadRequest;
         }
+        else if (request.Headers.ContentLength > _settings.MaxRequestBodyBytes)
+        {
+            // Kestrel would say so only when the body is read, and then nothing could be answered.
+            _fault = ProxyError.RequestBodyTooLarge;
+        }
         else if (_hasBody && HttpMethods.IsTrace(request.Method) && request.Headers.ContentLength != 0)
         {
             // RFC 9110 section 9.3.8, as in the parser of HTTP/1.1.
@@ -351,19 +356,18 @@ internal sealed class HttpContextExchange : VisitorExchange
             return;
         }
 
-        if (_connect is not { IsAccepted: true })
+        try
         {
-            try
+            // What a WebSocket brought was flushed as it came.
+            if ((_connect is { IsAccepted: true } || await FlushAsync().ConfigureAwait(false))
+                && HttpProtocol.IsHttp2(_http.Request.Protocol))
             {
-                if (await FlushAsync().ConfigureAwait(false) && HttpProtocol.IsHttp2(_http.Request.Protocol))
-                {
-                    await Task.Delay(_beforeReset, VisitorLeft).ConfigureAwait(false);
-                }
+                await Task.Delay(_beforeReset, VisitorLeft).ConfigureAwait(false);
             }
-            catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
-            {
-                // The visitor is gone.
-            }
+        }
+        catch (Exception exception) when (exception is IOException or OperationCanceledException or InvalidOperationException)
+        {
+            // The visitor is gone.
         }
 
         Abort();

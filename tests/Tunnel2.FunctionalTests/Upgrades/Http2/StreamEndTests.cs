@@ -200,6 +200,25 @@ public sealed class StreamEndTests
         });
 
     [Fact]
+    public Task What_the_backend_says_before_it_resets_arrives_first() => Http2Tunnel.RunAsync(
+        "HTTP/2 by preface",
+        async connection =>
+        {
+            await Http2Tunnel.SwitchAsync(connection);
+            Assert.Equal("now"u8.ToArray(), await connection.ReadExactlyAsync(3));
+            await connection.WriteAsync("last words"u8.ToArray());
+            connection.Reset();
+        },
+        async (visitor, _) =>
+        {
+            var stream = await visitor.ConnectAsync("/", "http");
+            await stream.ReadHeadAsync();
+            await stream.WriteAsync("now"u8.ToArray());
+            Assert.Equal("last words"u8.ToArray(), await stream.ReadAsync(10));
+            Assert.Equal(Cancel, await stream.WaitForResetAsync());
+        });
+
+    [Fact]
     public async Task A_connection_of_the_visitor_that_breaks_cuts_all_its_WebSockets()
     {
         var ended = new AsyncCounter("connections of the backend that ended");
