@@ -137,11 +137,14 @@ internal sealed class ForwardWatchdog : IDisposable
         if (late.Head)
         {
             late.Request.Cut(late.Use, ProxyError.BackendTimeout, StreamResetReason.BackendTimeout);
+            return;
         }
-        else
-        {
-            late.Request.Cut(late.Use, ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle);
-        }
+
+        // An upload without an answer whose visitor sends nothing more is not the service's fault.
+        var (error, reason) = late.Request is { Phase: ForwardPhase.Upload, WaitsForBody: true }
+            ? (ProxyError.RequestTimeout, StreamResetReason.Cancel)
+            : (ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout);
+        late.Request.Cut(late.Use, error, reason, StreamResetDetail.BodyIdle);
     }
 
     private static long Milliseconds(TimeSpan limit) => limit == Timeout.InfiniteTimeSpan ? long.MaxValue : (long)limit.TotalMilliseconds;

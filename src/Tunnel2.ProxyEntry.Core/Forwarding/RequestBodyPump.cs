@@ -79,7 +79,9 @@ internal static class RequestBodyPump
         request.BytesReceived = kept.Length;
         while (true)
         {
+            request.WaitsForBody = true;
             var read = await body.ReadAsync().ConfigureAwait(false);
+            request.WaitsForBody = false;
             var buffer = read.Buffer;
             if (read.IsCanceled)
             {

@@ -28,6 +28,7 @@ internal sealed class ForwardedRequest
     private RequestNote? _notes;
     private VisitorExchange? _cutWith;
     private bool _isCut;
+    private bool _waitsForBody;
     private PoolTries _tried;
     private NodeTries _nodesLeft;
 
@@ -146,6 +147,13 @@ internal sealed class ForwardedRequest
 
     /// <summary>Whether code waits only for the visitor, whose connection is then cut together with the request.</summary>
     public bool WaitsForVisitor => Volatile.Read(ref _cutWith) is not null;
+
+    /// <summary>Whether the visitor's body is waited for, and not the one who takes it.</summary>
+    public bool WaitsForBody
+    {
+        get => Volatile.Read(ref _waitsForBody);
+        set => Volatile.Write(ref _waitsForBody, value);
+    }
 
     /// <summary>
     /// Whether the rest of the request's body is not wanted, because the exchange on its stream is over. Set before the pump is woken.
@@ -285,6 +293,7 @@ internal sealed class ForwardedRequest
         HasContinued = false;
         IsCounted = false;
         Continue = null;
+        WaitsForBody = false;
         _tried = default;
         Touch();
         using (_gate.EnterScope())

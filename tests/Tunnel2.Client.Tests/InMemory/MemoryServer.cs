@@ -96,10 +96,17 @@ internal sealed class MemoryServer(TestEngine engine)
     }
 
     /// <summary>Takes the next connection as an uplink: its handshake is granted.</summary>
-    public async Task<ServedUplink> ServeAsync(FrameType expected = FrameType.Hello)
+    /// <param name="expected">How the agent begins.</param>
+    /// <param name="isDeaf">Whether the server hears nothing more of the agent until the test lets what comes continue.</param>
+    public async Task<ServedUplink> ServeAsync(FrameType expected = FrameType.Hello, bool isDeaf = false)
     {
         var transport = await AcceptAsync();
         Assert.Equal(expected, (await ReadFirstAsync(transport)).Type);
+        if (isDeaf)
+        {
+            transport.Incoming.Stall();
+        }
+
         await transport.SendAsync(Welcome.ToFrame());
         var uplink = new UplinkConnection(transport, new PairOptions().Make(engine, UplinkRole.Entry, Buffers));
         return new ServedUplink(uplink, transport, uplink.RunAsync());

@@ -307,9 +307,12 @@ public sealed class AgentSessionTests
                 return new((transport, SocketError.Success));
             };
             var running = fixture.Start();
-            var served = await fixture.Server.ServeAsync();
+
+            // The visitor has come before the server hears the goodbye.
+            var served = await fixture.Server.ServeAsync(isDeaf: true);
             var stream = served.Uplink.TryOpenStream()!;
             stream.SendRequest("/");
+            served.Transport.Incoming.Resume();
             var end = await running;
             Assert.Equal((ConnectionEndReason.RejectedPermanently, "no"), (end.Reason, end.Rejection!.Code));
             await fixture.UntilAsync(() => backend is not null, "the request comes to the service");

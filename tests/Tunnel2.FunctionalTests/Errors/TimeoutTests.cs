@@ -84,7 +84,7 @@ public sealed class TimeoutTests
     [Theory]
     [InlineData("Content-Length: 10\r\n\r\nhello")]
     [InlineData("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")]
-    public async Task An_upload_that_stands_still_is_cut_and_the_backend_never_takes_it_for_whole(string request)
+    public async Task An_upload_that_the_visitor_does_not_go_on_with_is_cut_and_the_backend_never_takes_it_for_whole(string request)
     {
         var ended = new WaitSignal("the backend's connection ended");
         await TunnelFixture.RunAsync(
@@ -101,7 +101,7 @@ public sealed class TimeoutTests
                 await using var visitor = await tunnel.ConnectAsync();
                 await visitor.WriteAsync($"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n{request}");
                 var head = await visitor.ReadHeadAsync();
-                Assert.Equal((504, "body-idle-timeout"), (head.StatusCode, head["Tunnel2-Error"]));
+                Assert.Equal((408, "request-timeout"), (head.StatusCode, head["Tunnel2-Error"]));
                 await ended.WaitAsync();
             },
             new TunnelSetup { Settings = ["Timeouts:BodyIdle=1s"] });

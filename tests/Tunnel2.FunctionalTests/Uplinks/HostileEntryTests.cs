@@ -126,6 +126,7 @@ public sealed class HostileEntryTests
         { "a target with a line break", UplinkFrames.Request(_first, "/ HTTP/1.1\r\nX-Evil: 1\r\n\r\n") },
         { "a target with a space", UplinkFrames.Request(_first, "/a b") },
         { "an empty target", UplinkFrames.Request(_first, "") },
+        { "a target with another host", UplinkFrames.Request(_first, "http://169.254.169.254/latest") },
         { "a method with a space", UplinkFrames.Request(_first, method: "GET /evil") },
         { "a method with a line break", UplinkFrames.Request(_first, method: "GET\r\n") },
         { "a name with a colon", UplinkFrames.Request(_first, fields: ("Evil:", "x")) },
@@ -188,9 +189,9 @@ public sealed class HostileEntryTests
         Mirror.ServeAsync,
         async uplink =>
         {
-            await uplink.SendAsync(UplinkFrames.Request(_first, "http://169.254.169.254/latest", fields: ("Host", "169.254.169.254")));
+            await uplink.SendAsync(UplinkFrames.Request(_first, "//169.254.169.254/latest", fields: ("Host", "169.254.169.254")));
             var answer = await ReadResponseAsync(uplink);
-            Assert.StartsWith("GET http://169.254.169.254/latest HTTP/1.1\r\nHost: 169.254.169.254\r\n", answer, StringComparison.Ordinal);
+            Assert.StartsWith("GET //169.254.169.254/latest HTTP/1.1\r\nHost: 169.254.169.254\r\n", answer, StringComparison.Ordinal);
         });
 
     [Fact]

@@ -38,9 +38,27 @@ public sealed class ForwarderLimitTests
                 fixture, _bodyLimit, async () => await fixture.BeginAsync(new ScriptedVisitor { Asks = "POST", Sends = true }));
             asked.StandStill(_bodyLimit + _hair);
             fixture.Look();
-            Assert.Equal(["error BodyIdleTimeout"], await fixture.DoneAsync(asked));
+            Assert.Equal(["error RequestTimeout"], await fixture.DoneAsync(asked));
             Assert.False((await agent!.ReadToEndAsync()).IsWhole);
-            Assert.Equal((StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle), await agent.ResetByAsync());
+            Assert.Equal((StreamResetReason.Cancel, StreamResetDetail.BodyIdle), await agent.ResetByAsync());
+        },
+        _options);
+
+    [Fact]
+    public Task A_service_that_does_not_take_the_body_is_named_when_it_stands_still() => ForwarderFixture.RunAsync(
+        async fixture =>
+        {
+            var (asked, agent) = await LastsForAsync(fixture, _bodyLimit, async () =>
+            {
+                var (one, answers) = await fixture.BeginAsync(new ScriptedVisitor(unread: 8 << 20) { Asks = "POST", Sends = true });
+                await one.Visitor.SendAsync(new string('x', 4 << 20));
+                await fixture.UntilAsync(() => !one.State.WaitsForBody, "there is more of the body than the service takes");
+                return (one, answers);
+            });
+            asked.StandStill(_bodyLimit + _hair);
+            fixture.Look();
+            Assert.Equal(["error BodyIdleTimeout"], await fixture.DoneAsync(asked));
+            Assert.Equal((StreamResetReason.BackendTimeout, StreamResetDetail.BodyIdle), await agent!.ResetByAsync());
         },
         _options);
 

@@ -117,8 +117,10 @@ public sealed class DescriptorStormTests
         {
             Interlocked.Increment(ref _accepted);
             var pipe = new ServedPipe(this, loop, descriptor, _buffers);
-            _open.TryAdd(pipe, 0);
+
+            // Then it may be moved.
             Assert.Equal(0, pipe.Register());
+            _open.TryAdd(pipe, 0);
             _ = ServeAsync(pipe, new Random(seed ^ _accepted));
         }
 

@@ -166,7 +166,8 @@ public sealed class TokenReloadTests : IDisposable
     {
         var entries = agents.Select(
             static agent =>
-                $"\"{agent.Id}\": {{ \"TokenHash\": \"{EntryTokens.HashSetting(agent.Token)}\", \"Names\": \"{agent.Names}\" }}");
+                $"\"{agent.Id}\": {{ \"TokenHash\": \"{EntryTokens.HashSetting(agent.Token)}\""
+                    + (agent.Names.Length > 0 ? $", \"Names\": \"{agent.Names}\" }}" : " }"));
         File.WriteAllText(_folder["appsettings.json"], $$"""
             { "Tunnel2": { "AllowAnonymousAgents": false, "EntryId": "e1", "Public": { "HttpListen": "127.0.0.1:0" },
               "Uplink": { "Listen": "127.0.0.1:0" }, "Admin": { "Listen": "127.0.0.1:0" }, "Agents": { {{string.Join(", ", entries)}} } } }
