@@ -169,7 +169,7 @@ internal static class PostgresSql
         """;
 
     /// <summary>
-    /// $1 channel; $2 to $6 arrays: epochs, names, kinds, ports, tokens or null. Other nodes are told after the row is there.
+    /// $1 channel; $2 to $6 arrays: epochs, names, kinds, ports, tokens or null. Other nodes hear of it after the row is there.
     /// </summary>
     public const string NoteTunnels =
         """
