@@ -47,6 +47,12 @@ internal sealed class HpackRemembered
     /// <param name="length">Its length.</param>
     public void BeginText(ReadOnlySpan<byte> number, int length)
     {
+        _open.IsTooLong |= length > HpackShortener.LongestKept;
+        if (_open.IsTooLong)
+        {
+            return;
+        }
+
         var text = new byte[number.Length + length];
         number.CopyTo(text);
         var least = (number[0] & 0x80) != 0 ? length * 8 / LongestCode : length;
@@ -65,13 +71,23 @@ internal sealed class HpackRemembered
     /// <summary>The next bytes of the text.</summary>
     public void Append(ReadOnlySpan<byte> part)
     {
-        part.CopyTo((_open.Value ?? _open.NameText).AsSpan(_open.Written));
-        _open.Written += part.Length;
+        if (!_open.IsTooLong)
+        {
+            part.CopyTo((_open.Value ?? _open.NameText).AsSpan(_open.Written));
+            _open.Written += part.Length;
+        }
     }
 
-    /// <summary>The field has ended.</summary>
+    /// <summary>The field has ended. One that is longer than the table empties it, and is not in it.</summary>
     public void End()
     {
+        if (_open.IsTooLong)
+        {
+            _entries.Clear();
+            (_least, _hasDropped, _wasEmptied) = (0, true, true);
+            return;
+        }
+
         _entries.Add(_open);
         _least += _open.Least;
         while (_least - _entries[0].Least >= HpackDecoder.DefaultTableSize)
@@ -80,13 +96,6 @@ internal sealed class HpackRemembered
             _entries.RemoveAt(0);
             _hasDropped = true;
         }
-    }
-
-    /// <summary>The field has ended, and is longer than the table: it empties the table, and is not in it.</summary>
-    public void EndTooLong()
-    {
-        _entries.Clear();
-        (_least, _hasDropped, _wasEmptied) = (0, true, true);
     }
 
     /// <summary>Writes the fields.</summary>
@@ -125,6 +134,9 @@ internal sealed class HpackRemembered
 
         /// <summary>How much of the text is there that came last.</summary>
         public int Written { get; set; }
+
+        /// <summary>Whether a text of it is longer than any that can be in the table. Then none is kept.</summary>
+        public bool IsTooLong { get; set; }
 
         public int LeastOfName { get; set; }
 

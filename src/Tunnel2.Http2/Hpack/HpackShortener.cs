@@ -32,7 +32,6 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
     private bool _leavesOutText;
     private bool _isLate;
     private bool _isCaught;
-    private bool _isTooLong;
     private bool _isShortened;
 
     private enum Place
@@ -87,7 +86,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
                     {
                         Pass(part, output);
                     }
-                    else if (_isCaught && !_isTooLong)
+                    else if (_isCaught)
                     {
                         _remembered!.Append(part);
                     }
@@ -174,7 +173,6 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
         {
             _remembered ??= new HpackRemembered();
             _remembered.Begin(index);
-            _isTooLong = false;
             _isCaught = true;
         }
 
@@ -237,11 +235,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
         _leavesOutText = _leavesOutField;
         if (_isCaught)
         {
-            _isTooLong |= value > LongestKept;
-            if (!_isTooLong)
-            {
-                _remembered!.BeginText(_number.AsSpan(0, _numberLength), value);
-            }
+            _remembered!.BeginText(_number.AsSpan(0, _numberLength), value);
         }
         else if (!_leavesOutField && value > LongestKept && _written + (long)value > limits.Bytes)
         {
@@ -274,11 +268,7 @@ internal sealed class HpackShortener(HpackShortenerLimits limits)
 
         if (_hasName)
         {
-            if (_isCaught && _isTooLong)
-            {
-                _remembered!.EndTooLong();
-            }
-            else if (_isCaught)
+            if (_isCaught)
             {
                 _remembered!.End();
             }

@@ -114,12 +114,9 @@ internal sealed class Forwarder : IForwarder
                         break;
                     }
 
-                    var error = refused;
-                    if (!failure.IsNone && refused != ProxyError.Draining)
-                    {
-                        (error, exchange.ResetCode) = (failure.ToProxyError(request.IsCarried), failure.ResetCode());
-                    }
-
+                    var isOfStream = !failure.IsNone && refused != ProxyError.Draining;
+                    var error = isOfStream ? failure.ToProxyError(request.IsCarried) : refused;
+                    exchange.ResetCode = isOfStream ? failure.ResetCode() : null;
                     outcome = await FailAsync(exchange, request, error, opened.Session?.Name).ConfigureAwait(false);
                     break;
                 }
