@@ -41,6 +41,7 @@ internal sealed class AgentSession
     private int _lastPort;
 
     private readonly RetiringUplinks _retiring = new();
+    private readonly RunningSessions _running;
     private readonly ReceiveBudget _uploads;
     private readonly ServiceCheck? _check;
     private readonly IClusterPlace? _place;
@@ -56,8 +57,10 @@ internal sealed class AgentSession
         TimeProvider timeProvider,
         UplinkWays? ways = null,
         ServiceCheck? check = null,
-        IClusterPlace? place = null)
+        IClusterPlace? place = null,
+        RunningSessions? running = null)
     {
+        _running = running ?? new RunningSessions();
         _place = place;
         _check = check;
         _ways = ways ?? new UplinkWays(options, Random.Shared);
@@ -200,6 +203,9 @@ internal sealed class AgentSession
                 "The server is older than access rules; update it."));
         }
 
+        // Before others hear of it, and begin further ones.
+        var id = new Guid(welcome.SessionId.Span);
+        _running.Add(id);
         var problem = _place?.Welcomed(welcome);
         _lastPort = welcome.Port;
         var settings = _engine.Apply(new UplinkSettings
@@ -255,7 +261,7 @@ internal sealed class AgentSession
             pool.KeepPlaceFree();
         }
 
-        var running = FinishAsync(pool, reports, transport, rest, stop);
+        var running = FinishAsync(id, pool, reports, transport, rest, stop);
         if (problem is not null)
         {
             // The server has the name until it hears the goodbye, and a visitor may have come by then.
@@ -337,7 +343,7 @@ internal sealed class AgentSession
 
     /// <summary>Runs a session's uplinks to their end, even if nobody waits for it by then.</summary>
     private async Task<UplinkEnd> FinishAsync(
-        UplinkPool pool, ServiceReports? reports, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
+        Guid id, UplinkPool pool, ServiceReports? reports, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {
         if (reports is not null)
         {
@@ -350,6 +356,7 @@ internal sealed class AgentSession
         }
         finally
         {
+            _running.Remove(id);
             if (reports is not null)
             {
                 _check!.Changed -= reports.OnChanged;
@@ -375,32 +382,38 @@ internal sealed class AgentSession
 
     private bool HasRules => _options.Access is { IsEmpty: false };
 
-    private HelloMessage CreateHello() => new()
+    private HelloMessage CreateHello()
     {
-        AgentName = "tunnel2",
-        AgentVersion = _version,
-        InstanceKey = _options.InstanceKey,
-        Capabilities = HandshakeCapabilities.MultipleUplinks
-            | (_options.Kind == SessionKind.Http ? HandshakeCapabilities.None : HandshakeCapabilities.SessionKinds)
-            | (HasRules ? HandshakeCapabilities.AccessRules : HandshakeCapabilities.None)
-            | (_options.Pool ? HandshakeCapabilities.Pools : HandshakeCapabilities.None)
-            | (_options.IsOneOfSeveral || _place is { IsOneOfSeveral: true }
-                ? HandshakeCapabilities.SeveralNodes
-                : HandshakeCapabilities.None)
-            | (_place is { TakesNodes: true }
-                ? HandshakeCapabilities.AnnouncedNodes | HandshakeCapabilities.NodeNews
-                : HandshakeCapabilities.None),
-        WaitsForHealth = _check is not null && _check.State != ServiceState.Healthy,
-        Access = HasRules ? _options.Access : null,
-        Kind = _options.Kind,
-        WantedPort = _options.RemotePort != 0 ? _options.RemotePort : _lastPort,
-        TakesAnotherPort = _options.RemotePort == 0,
-        MaxStreams = _options.MaxStreams,
-        WantedName = _options.Name,
-        ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
-        Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),
-        OwnerKey = _options.Token is null ? _options.OwnerKey : default,
-    };
+        var running = _running.Latest();
+        return new HelloMessage
+        {
+            AgentName = "tunnel2",
+            AgentVersion = _version,
+            InstanceKey = _options.InstanceKey,
+            Capabilities = HandshakeCapabilities.MultipleUplinks
+                | (_options.Kind == SessionKind.Http ? HandshakeCapabilities.None : HandshakeCapabilities.SessionKinds)
+                | (HasRules ? HandshakeCapabilities.AccessRules : HandshakeCapabilities.None)
+                | (_options.Pool ? HandshakeCapabilities.Pools : HandshakeCapabilities.None)
+                | (_options.IsOneOfSeveral || _place is { IsOneOfSeveral: true }
+                    ? HandshakeCapabilities.SeveralNodes
+                    : HandshakeCapabilities.None)
+                | (_place is { TakesNodes: true }
+                    ? HandshakeCapabilities.AnnouncedNodes | HandshakeCapabilities.NodeNews
+                    : HandshakeCapabilities.None)
+                | (running.Length > 0 ? HandshakeCapabilities.RunningSessions : HandshakeCapabilities.None),
+            Running = running,
+            WaitsForHealth = _check is not null && _check.State != ServiceState.Healthy,
+            Access = HasRules ? _options.Access : null,
+            Kind = _options.Kind,
+            WantedPort = _options.RemotePort != 0 ? _options.RemotePort : _lastPort,
+            TakesAnotherPort = _options.RemotePort == 0,
+            MaxStreams = _options.MaxStreams,
+            WantedName = _options.Name,
+            ProofKind = _options.Token is null ? TokenProofKind.None : TokenProofKind.Bearer,
+            Proof = _options.Token is null ? default : Encoding.UTF8.GetBytes(_options.Token),
+            OwnerKey = _options.Token is null ? _options.OwnerKey : default,
+        };
+    }
 
     private void OnGoAway(UplinkPool pool, UplinkConnection uplink, GoAwayPhase phase, TaskCompletionSource goodbye)
     {

@@ -2,6 +2,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Reconnect;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Session;
@@ -28,6 +29,9 @@ internal sealed partial class ServerGroup
 
     /// <summary>Whether a server has announced nodes, or will.</summary>
     private bool _wasAnnounced;
+
+    /// <summary>Whether there was a session: what is said of further ones comes after it.</summary>
+    private bool _wasReady;
 
     /// <summary>When a session was superseded at last; null: none was.</summary>
     private long? _superseded;
@@ -124,7 +128,7 @@ internal sealed partial class ServerGroup
     {
         lock (_gate)
         {
-            if (LeftOfJudgementUnsynchronized() > TimeSpan.Zero || LeftOfLeisureUnsynchronized() > TimeSpan.Zero)
+            if (!_wasReady || LeftOfJudgementUnsynchronized() > TimeSpan.Zero || LeftOfLeisureUnsynchronized() > TimeSpan.Zero)
             {
                 return null;
             }
@@ -252,11 +256,12 @@ internal sealed partial class ServerGroup
                     NoteLossUnsynchronized();
                 }
 
-                _known.Failed(server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently, end.RetryAfter);
+                _known.Failed(
+                    server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently || IsSameNode(end), end.RetryAfter);
 
                 // Of nodes that fail one after the other, only the first one is said.
                 isNew = _unused is null;
-                _unused = new ServerStatus(server.Server, IsConnected: false, WordsFor(end));
+                _unused = new ServerStatus(server.Server, IsConnected: false, WordsFor(server, end));
             }
 
             if (!_ending.IsCancellationRequested && (wasConnected || isNew))
@@ -344,8 +349,12 @@ internal sealed partial class ServerGroup
                 : all;
     }
 
-    private string WordsFor(ConnectionEnd end) =>
+    /// <summary>Whether the node has a session of this agent already, and has kept it.</summary>
+    private static bool IsSameNode(ConnectionEnd end) => end.Rejection?.Code == nameof(RejectCode.SessionRunning);
+
+    private string WordsFor(ServerReports server, ConnectionEnd end) =>
         end.Rejection is { Code: OtherCluster or SameNode, Text: var own } ? own
+        : IsSameNode(end) ? $"announced as {server.Node}, and not used: {end.Rejection!.Text}"
         : end.Reason == ConnectionEndReason.Superseded && HasSession() ? "another session of this agent is at that node"
         : end.Message;
 

@@ -129,6 +129,7 @@ internal sealed partial class ServerGroup : IDisposable
             var isFirst = !HasSession();
             (server.IsConnected, server.Message, server.Urls, server.IsUnreachable) = (true, null, publicUrls, false);
             server.IsAway = false;
+            _wasReady = true;
             if (server.Announced is { } announced)
             {
                 _known.Succeeded(announced);

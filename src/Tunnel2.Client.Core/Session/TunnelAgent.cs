@@ -59,6 +59,7 @@ internal sealed class TunnelAgent : IAgentRunner
             Inspected = options.Inspection?.Store,
         };
         var ways = new UplinkWays(options, Random.Shared);
+        var running = new RunningSessions();
         using var servers = ServerGroup.IsNeededFor(options) ? new ServerGroup(options, events, stop, _timeProvider) : null;
         using var metrics = new AgentMetrics(options.Name, exchanges, uploads, ways);
         Rehearsal.Start(exchanges.RequestHeads);
@@ -110,7 +111,7 @@ internal sealed class TunnelAgent : IAgentRunner
         AgentSession SessionWith(AgentOptions one, IAgentEvents reports, UplinkWays itsWays) => new(
             one, reports, exchanges, heartbeat, _engine,
             new UplinkDialer(one, _engine, _loops, exchanges.Backends.Idle, _timeProvider),
-            uploads, _timeProvider, itsWays, check, reports as IClusterPlace);
+            uploads, _timeProvider, itsWays, check, reports as IClusterPlace, running);
     }
 
     private ServiceCheck? StartCheck(AgentOptions options, IAgentEvents events, BackendConnector connector)

@@ -93,6 +93,18 @@ internal sealed class ControlQueue
         return true;
     }
 
+    /// <summary>Whether a GOAWAY was sent, or waits to be sent.</summary>
+    public bool HasGoAway
+    {
+        get
+        {
+            using (_gate.EnterScope())
+            {
+                return _goAway != default;
+            }
+        }
+    }
+
     public void AddGoAway(GoAwayPhase phase, SessionEndReason reason, string text)
     {
         using (_gate.EnterScope())

@@ -108,6 +108,9 @@ internal sealed class UplinkConnection
 
     public int OpenStreams => Streams.Table.Count;
 
+    /// <summary>Whether this side has asked the peer to go elsewhere.</summary>
+    public bool HasSaidGoodbye => Sending.Control.HasGoAway;
+
     /// <summary>
     /// Whether bytes are under way and nothing says that they arrive: a send or a PING has waited for longer than
     /// <see cref="UplinkSettings.StallAfter"/>. It may recover; it is dead only after <see cref="UplinkSettings.DeadAfter"/>.

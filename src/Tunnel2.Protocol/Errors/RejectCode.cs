@@ -52,4 +52,7 @@ public enum RejectCode : ushort
 
     /// <summary>The session cannot share the name with the sessions that have it, or cannot have it alone.</summary>
     PoolNotPossible = 15,
+
+    /// <summary>The agent has said that a session of its own runs, and that one is at this ProxyEntry.</summary>
+    SessionRunning = 16,
 }

@@ -35,4 +35,7 @@ public enum HandshakeCapabilities : uint
 
     /// <summary>The agent hears of nodes that come and go while its session runs (NODES). Only with <see cref="AnnouncedNodes"/>.</summary>
     NodeNews = 128,
+
+    /// <summary>HELLO says which sessions the agent has that run: a new one is not to cut what they carry.</summary>
+    RunningSessions = 256,
 }

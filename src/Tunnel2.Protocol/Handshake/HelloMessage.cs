@@ -14,6 +14,9 @@ public sealed record HelloMessage
     /// <summary>Bytes of an <see cref="OwnerKey"/>.</summary>
     public const int OwnerKeyLength = 32;
 
+    /// <summary>How many <see cref="Running"/> sessions are looked at.</summary>
+    public const int MaxRunning = 16;
+
     /// <summary>The pool flag: the service counts as unhealthy until a SERVICE frame says otherwise.</summary>
     private const byte UnhealthyAtFirst = 1;
 
@@ -83,16 +86,28 @@ public sealed record HelloMessage
     /// </summary>
     public bool WaitsForHealth { get; init; }
 
+    /// <summary>
+    /// The ids of the agent's sessions that run, at most <see cref="MaxRunning"/>. They need
+    /// <see cref="HandshakeCapabilities.RunningSessions"/>.
+    /// </summary>
+    public IReadOnlyList<Guid> Running { get; init; } = [];
+
     /// <summary>Encodes the whole frame.</summary>
     /// <exception cref="ArgumentException">
     /// A field is longer than its length prefix allows, the message is longer than its limit, or the capability for the kind, for the
-    /// access rules or for the pool is missing.
+    /// access rules, for the pool or for the running sessions is missing.
     /// </exception>
     public byte[] ToFrame()
     {
         var hasKind = (Capabilities & HandshakeCapabilities.SessionKinds) != 0;
         var hasAccess = (Capabilities & HandshakeCapabilities.AccessRules) != 0;
         var hasPool = (Capabilities & HandshakeCapabilities.Pools) != 0;
+        var hasRunning = (Capabilities & HandshakeCapabilities.RunningSessions) != 0;
+        if (Running.Count > MaxRunning || (Running.Count > 0 && !hasRunning))
+        {
+            throw new ArgumentException($"At most {MaxRunning} running sessions are said, with the capability.");
+        }
+
         if (WaitsForHealth && !hasPool)
         {
             throw new ArgumentException("A member of a pool needs the capability.");
@@ -127,7 +142,7 @@ public sealed record HelloMessage
         writer.Short(AgentId);
         writer.Byte((byte)ProofKind);
         writer.Long(Proof.Span);
-        if (!OwnerKey.IsEmpty || hasKind || hasAccess || hasPool)
+        if (!OwnerKey.IsEmpty || hasKind || hasAccess || hasPool || hasRunning)
         {
             writer.Short(OwnerKey.Span);
         }
@@ -150,6 +165,15 @@ public sealed record HelloMessage
         {
             writer.Byte(WaitsForHealth ? UnhealthyAtFirst : (byte)0);
             writer.Short(WantedName);
+        }
+
+        if (hasRunning)
+        {
+            writer.Byte((byte)Running.Count);
+            foreach (var session in Running)
+            {
+                writer.Raw(session.ToByteArray());
+            }
         }
 
         return HandshakeFrame.Complete(buffer, writer.Length, FrameType.Hello);
@@ -224,6 +248,23 @@ public sealed record HelloMessage
             {
                 return ProtocolError.MalformedHandshake;
             }
+        }
+
+        if ((read.Capabilities & HandshakeCapabilities.RunningSessions) != 0)
+        {
+            var ids = reader.Raw(reader.Byte() * WelcomeMessage.SessionIdLength);
+            if (reader.Failed)
+            {
+                return ProtocolError.MalformedHandshake;
+            }
+
+            var running = new Guid[Math.Min(ids.Length / WelcomeMessage.SessionIdLength, MaxRunning)];
+            for (var i = 0; i < running.Length; i++)
+            {
+                running[i] = new Guid(ids.Slice(i * WelcomeMessage.SessionIdLength, WelcomeMessage.SessionIdLength));
+            }
+
+            read = read with { Running = running };
         }
 
         message = read;

@@ -135,7 +135,12 @@ internal sealed class ClusterDirectory : ISessionDirectory
                 throw;
             }
 
-            _node.MarkUnready(unavailable.Reason);
+            if (!unavailable.IsLocked)
+            {
+                // A row that somebody has locked is that of one name.
+                _node.MarkUnready(unavailable.Reason);
+            }
+
             HasWork?.Invoke();
             return RegisterAlone(session, unavailable.Reason);
         }
@@ -305,7 +310,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
             return;
         }
 
-        SessionTakeover.Supersede(lost.Session, isOfOneProcess: false);
+        SessionTakeover.Supersede(lost.Session, isLost: false);
     }
 
     /// <summary>Registers without the database, or says why not.</summary>

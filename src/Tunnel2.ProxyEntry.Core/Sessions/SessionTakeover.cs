@@ -9,12 +9,12 @@ internal static class SessionTakeover
     public const string Text = "The same agent registered the name again.";
 
     /// <summary>
-    /// If both sessions are of one process of the agent, the older connection is already lost for it. Otherwise the older process may still
-    /// be answering requests, and finishes them.
+    /// If both sessions are of one process of the agent, which does not say otherwise, the older connection is already lost for it. In all
+    /// other cases the older one may still be answering requests, and finishes them.
     /// </summary>
-    public static void Supersede(EntrySession older, bool isOfOneProcess)
+    public static void Supersede(EntrySession older, bool isLost)
     {
-        if (isOfOneProcess)
+        if (isLost)
         {
             older.MarkLeaving();
             older.Tunnel.End(SessionEndReason.Superseded, Text);

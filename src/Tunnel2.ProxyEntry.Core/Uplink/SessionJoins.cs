@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -10,6 +11,9 @@ namespace Tunnel2.ProxyEntry.Uplink;
 /// </summary>
 internal sealed class SessionJoins
 {
+    /// <summary>The wait for an agent that has a session here: its address may lead to another node later.</summary>
+    private static readonly TimeSpan _otherAddress = TimeSpan.FromSeconds(30);
+
     private static readonly byte[] _nobodysSecret = new byte[WelcomeMessage.JoinSecretLength];
 
     private readonly ConcurrentDictionary<Guid, Entry> _sessions = new();
@@ -35,6 +39,28 @@ internal sealed class SessionJoins
         _sessions.TryGetValue(KeyOf(join.SessionId), out var entry);
         var isProven = join.IsProvenBy(entry is null ? _nobodysSecret : entry.Session.JoinSecret.Span);
         return isProven && entry is not null && entry.TryAdvance(join.Counter) ? entry.Session : null;
+    }
+
+    /// <summary>
+    /// Refuses an agent of which a session runs here, as it says: a new one would cut what that one carries. One that was asked to go
+    /// elsewhere is in no one's way.
+    /// </summary>
+    /// <param name="hello">What it says.</param>
+    /// <param name="instance">Its process.</param>
+    /// <param name="entryId">This node.</param>
+    public RejectMessage? Refuse(HelloMessage hello, AgentIdentity instance, string entryId)
+    {
+        foreach (var id in hello.Running)
+        {
+            if (_sessions.TryGetValue(id, out var entry) && entry.Session.Instance == instance && !entry.Session.IsLeaving
+                && entry.Session.Tunnel.Uplinks.Any(static uplink => uplink.IsOpenForStreams && !uplink.HasSaidGoodbye))
+            {
+                return new RejectMessage(
+                    RejectCode.SessionRunning, _otherAddress, $"This is {entryId}, with which the agent has a session already.");
+            }
+        }
+
+        return null;
     }
 
     private static Guid KeyOf(ReadOnlyMemory<byte> sessionId) => new(sessionId.Span);

@@ -186,6 +186,13 @@ internal sealed class UplinkAcceptor
             return;
         }
 
+        var instance = AgentIdentity.OfInstance(hello.InstanceKey.Span);
+        if (_joins.Refuse(hello, instance, _settings.EntryId) is { } running)
+        {
+            await _rejection.SendAsync(transport, running).ConfigureAwait(false);
+            return;
+        }
+
         if (admission.NeedsProof
             && (_proofs is null
                 ? new RejectMessage(RejectCode.NameNotAllowed, TimeSpan.Zero, "This server proves no domains.")
@@ -247,7 +254,7 @@ internal sealed class UplinkAcceptor
             OwnPolicy = policy,
             Holder = UplinkQuota.HolderOf(admission.Grant, peer.Address),
             AgentVersion = hello.AgentVersion,
-            Instance = AgentIdentity.OfInstance(hello.InstanceKey.Span),
+            Instance = instance,
             IsSpread = hello.Kind == SessionKind.Http
                 && ((hello.Capabilities & HandshakeCapabilities.SeveralNodes) != 0 || announcement is not null),
             HearsNodes = hearsNodes,
@@ -267,7 +274,7 @@ internal sealed class UplinkAcceptor
         var isBegun = false;
         try
         {
-            if (await TryRegisterAsync(transport, session, stopping).ConfigureAwait(false) is { } uplink)
+            if (await TryRegisterAsync(transport, session, hello.Running, stopping).ConfigureAwait(false) is { } uplink)
             {
                 var welcome = CreateWelcome(session, session.JoinSecret, announcement);
                 peer.Handshake?.Finish();
@@ -301,10 +308,10 @@ internal sealed class UplinkAcceptor
         ? _ports.TakeAsync(hello.Kind, name, owner, hello.WantedPort, hello.TakesAnotherPort, stopping)
         : default;
 
-    /// <summary>Registers a session, or refuses it.</summary>
+    /// <summary>Registers a session, or refuses it. One of those that run, which it supersedes, finishes what it carries.</summary>
     /// <returns>Its first uplink; null when it was refused.</returns>
     private async Task<UplinkConnection?> TryRegisterAsync(
-        IUplinkTransport transport, EntrySession session, CancellationToken stopping)
+        IUplinkTransport transport, EntrySession session, IReadOnlyList<Guid> running, CancellationToken stopping)
     {
         // Before any request can find the session, so that none passes without its limit or its access rules.
         SessionTiers.Apply(session, _agents.Current);
@@ -340,7 +347,8 @@ internal sealed class UplinkAcceptor
             ProxyEntryLog.SessionSuperseded(_logger, session.Name, superseded.DisplayId, session.DisplayId);
             SessionTiers.Inherit(session, superseded);
             SessionPolicies.Inherit(session, superseded);
-            SessionTakeover.Supersede(superseded, superseded.Instance == session.Instance);
+            SessionTakeover.Supersede(
+                superseded, superseded.Instance == session.Instance && !running.Contains(new Guid(superseded.SessionId.Span)));
         }
 
         session.Epoch = registration.Epoch;

@@ -20,7 +20,16 @@ public sealed class HandshakeMessageTests
         Assert.Equal(ProtocolError.None, HelloMessage.TryRead(Payload(message.ToFrame(), FrameType.Hello), out var read));
         AssertBytes(message.InstanceKey, read!.InstanceKey);
         AssertBytes(message.Proof, read.Proof);
-        Assert.Equal(message, read with { InstanceKey = message.InstanceKey, Proof = message.Proof, Access = message.Access });
+        Assert.Equal(message.Running, read.Running);
+        Assert.Equal(
+            message,
+            read with
+            {
+                InstanceKey = message.InstanceKey,
+                Proof = message.Proof,
+                Access = message.Access,
+                Running = message.Running,
+            });
         Assert.Equal(message.ToFrame(), read.ToFrame());
     });
 
@@ -102,6 +111,34 @@ public sealed class HandshakeMessageTests
         older[9] &= unchecked((byte)~(uint)HandshakeCapabilities.Pools);
         Assert.Equal(ProtocolError.None, HelloMessage.TryRead(older, out read));
         Assert.Equal(("", false), (read!.WantedName, read.WaitsForHealth));
+    }
+
+    [Fact]
+    public void Of_running_sessions_sixteen_are_looked_at_and_a_list_that_ends_early_is_malformed()
+    {
+        var hello = Hello() with
+        {
+            Capabilities = HandshakeCapabilities.RunningSessions,
+            Running = [.. Enumerable.Range(1, HelloMessage.MaxRunning).Select(static one => new Guid(one, 0, 0, new byte[8]))],
+        };
+        Assert.Throws<ArgumentException>(() => (hello with { Capabilities = HandshakeCapabilities.None }).ToFrame());
+        Assert.Throws<ArgumentException>(() => (hello with { Running = [.. hello.Running, Guid.Empty] }).ToFrame());
+        var payload = Payload(hello.ToFrame(), FrameType.Hello);
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(payload, out var read));
+        Assert.Equal(hello.Running, read!.Running);
+        Assert.Equal(ProtocolError.MalformedHandshake, HelloMessage.TryRead(payload.AsSpan(0, payload.Length - 1), out _));
+
+        // One more than this version sends.
+        byte[] more = [.. payload, .. new byte[WelcomeMessage.SessionIdLength]];
+        more[payload.Length - (HelloMessage.MaxRunning * WelcomeMessage.SessionIdLength) - 1]++;
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(more, out read));
+        Assert.Equal(hello.Running, read!.Running);
+
+        // The same bytes, as a server reads them that does not know of them.
+        var older = payload.ToArray();
+        older[8] = 0;
+        Assert.Equal(ProtocolError.None, HelloMessage.TryRead(older, out read));
+        Assert.Empty(read!.Running);
     }
 
     [Fact]

@@ -43,6 +43,9 @@ internal static class HandshakeSamples
             WantedPort = hasKind ? port : 0,
             TakesAnotherPort = hasKind && port % 2 == 0,
             Access = hasAccess ? Rules(networks, port) : null,
+            Running = ((HandshakeCapabilities)capabilities & HandshakeCapabilities.RunningSessions) != 0
+                ? [.. Enumerable.Range(0, port % (HelloMessage.MaxRunning + 1)).Select(static one => new Guid(one, 1, 2, new byte[8]))]
+                : [],
             WaitsForHealth = port % 4 == 0 && ((HandshakeCapabilities)capabilities & HandshakeCapabilities.Pools) != 0,
         };
 

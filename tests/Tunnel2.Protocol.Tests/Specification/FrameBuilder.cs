@@ -134,6 +134,7 @@ internal static class FrameBuilder
         WantedPort = example.Find("wanted-port") is null ? 0 : example.Number("wanted-port"),
         Access = Access(example),
         WaitsForHealth = example.Find("pool") == "waits-for-health",
+        Running = [.. example.All("running").Select(static hex => new Guid(Convert.FromHexString(hex)))],
     };
 
     private static AccessRules? Access(Example example)

@@ -238,6 +238,11 @@ internal static class FrameText
                     add("pool", hello.WaitsForHealth ? "waits-for-health" : "yes");
                 }
 
+                foreach (var session in hello.Running)
+                {
+                    add("running", Convert.ToHexStringLower(session.ToByteArray()));
+                }
+
                 break;
             case FrameType.Welcome:
                 Assert.Equal(ProtocolError.None, WelcomeMessage.TryRead(payload, out var welcome));
