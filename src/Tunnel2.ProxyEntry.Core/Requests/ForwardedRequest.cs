@@ -28,6 +28,7 @@ internal sealed class ForwardedRequest
     private RequestNote? _notes;
     private VisitorExchange? _cutWith;
     private bool _isCut;
+    private int _cutter;
     private bool _waitsForBody;
     private PoolTries _tried;
     private NodeTries _nodesLeft;
@@ -391,9 +392,17 @@ internal sealed class ForwardedRequest
     public void EndVisitorWait()
     {
         Touch();
+        int cutter;
         using (_gate.EnterScope())
         {
             _cutWith = null;
+            cutter = _cutter;
+        }
+
+        // The exchange serves its next request soon, which a cut that is under way on another thread must not hit.
+        for (var spin = default(SpinWait); cutter != 0 && cutter != Environment.CurrentManagedThreadId; cutter = Volatile.Read(ref _cutter))
+        {
+            spin.SpinOnce();
         }
     }
 
@@ -447,7 +456,8 @@ internal sealed class ForwardedRequest
 
             stream = _stream;
             id = _id;
-            exchange = _cutWith;
+            exchange = _cutter == 0 ? _cutWith : null;
+            _cutter = exchange is null ? _cutter : Environment.CurrentManagedThreadId;
             _isCut = true;
             if (stream is not null)
             {
@@ -455,9 +465,19 @@ internal sealed class ForwardedRequest
             }
         }
 
-        // Outside the gate, because code that waits on the stream may continue inside this call.
+        // Outside the gate, because code that waits on the stream or for the visitor may continue inside this call.
         stream?.ResetIf(id, reason, detail);
-        exchange?.Abort();
+        try
+        {
+            exchange?.Abort();
+        }
+        finally
+        {
+            if (exchange is not null)
+            {
+                Volatile.Write(ref _cutter, 0);
+            }
+        }
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -473,23 +493,4 @@ internal sealed class ForwardedRequest
             EndVisitorWait();
         }
     }
-}
-
-/// <summary>What a forwarded request waits for.</summary>
-internal enum ForwardPhase
-{
-    /// <summary>No request is running.</summary>
-    Idle,
-
-    /// <summary>Bytes of the request's body.</summary>
-    Upload,
-
-    /// <summary>The response's head.</summary>
-    Head,
-
-    /// <summary>Bytes of a body, of either direction.</summary>
-    Body,
-
-    /// <summary>Nothing that has a limit: the connection was upgraded.</summary>
-    Upgraded,
 }

@@ -28,6 +28,61 @@ public sealed class ForwardedRequestTests
     }
 
     [Fact]
+    public async Task A_wait_for_the_visitor_ends_after_the_cut_that_is_under_way()
+    {
+        const int Rounds = 50;
+        var (served, late) = (0, 0);
+        using var entered = new SemaphoreSlim(0);
+        using var cut = new SemaphoreSlim(0);
+        var exchange = new SampleExchange
+        {
+            OnAbort = () =>
+            {
+                var before = Volatile.Read(ref served);
+                entered.Release();
+                for (var i = 0; i < 100; i++)
+                {
+                    Thread.Yield();
+                }
+
+                // The exchange would be that of its next request by now.
+                late += Volatile.Read(ref served) == before ? 0 : 1;
+            },
+        };
+        var request = new ForwardedRequest();
+        var cutting = Task.Run(async () =>
+        {
+            for (var i = 0; i < Rounds; i++)
+            {
+                await cut.WaitAsync();
+                request.Cut(request.Use, ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout);
+            }
+        });
+        for (var i = 0; i < Rounds; i++)
+        {
+            request.Begin(TimeProvider.System);
+            request.BeginVisitorWait(exchange);
+            cut.Release();
+            await entered.WaitAsync(TestContext.Current.CancellationToken);
+            request.EndVisitorWait();
+            Volatile.Write(ref served, served + 1);
+        }
+
+        await cutting;
+        Assert.Equal(0, late);
+    }
+
+    [Fact]
+    public void A_cut_that_ends_the_wait_at_once_does_not_wait_for_itself()
+    {
+        var request = new ForwardedRequest();
+        request.Begin(TimeProvider.System);
+        request.BeginVisitorWait(new SampleExchange { OnAbort = request.EndVisitorWait });
+        request.Cut(request.Use, ProxyError.BodyIdleTimeout, StreamResetReason.BackendTimeout);
+        Assert.False(request.WaitsForVisitor);
+    }
+
+    [Fact]
     public void The_next_request_knows_nothing_of_the_one_before()
     {
         var request = new ForwardedRequest
