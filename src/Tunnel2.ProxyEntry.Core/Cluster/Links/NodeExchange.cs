@@ -7,6 +7,7 @@ using Tunnel2.Http1;
 using Tunnel2.Http1.Syntax;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.Protocol.Headers;
@@ -44,11 +45,13 @@ internal sealed partial class NodeExchange : VisitorExchange
     private readonly char[] _name = new char[DomainName.MaxLength];
     private readonly byte[] _host;
     private readonly ForwardedRequest _state = new();
-    private volatile CancellationTokenSource _left = new();
+    private readonly ShortLock _gate = new();
+    private CancellationTokenSource _left = new();
     private ValueTaskAwaiter _running;
     private TunnelStream _stream = null!;
     private BufferPool _buffers = null!;
     private StreamId _id;
+    private bool _hasLeft;
     private IPAddress? _address;
     private AgentIdentity? _owner;
     private byte[] _head = [];
@@ -241,10 +244,15 @@ internal sealed partial class NodeExchange : VisitorExchange
             return false;
         }
 
-        // In this order: a late reset of an earlier stream finds either its own source or another id.
-        _left = new CancellationTokenSource();
         _stream = stream;
-        _id = stream.Id;
+        using (_gate.EnterScope())
+        {
+            // A source that was not used serves the next request too.
+            _left = _hasLeft ? new CancellationTokenSource() : _left;
+            _hasLeft = false;
+            _id = stream.Id;
+        }
+
         _facts = node.Facts;
         _block = RangeOf(node.Block);
         _method = RangeOf(block.Method);
@@ -398,7 +406,11 @@ internal sealed partial class NodeExchange : VisitorExchange
 
     private void Release()
     {
-        _id = default;
+        using (_gate.EnterScope())
+        {
+            _id = default;
+        }
+
         ReturnBody();
         ReturnHead();
 
@@ -414,11 +426,20 @@ internal sealed partial class NodeExchange : VisitorExchange
 
     private void OnReset(StreamId id)
     {
-        var left = _left;
-        if (id == _id)
+        CancellationTokenSource left;
+        using (_gate.EnterScope())
         {
-            left.Cancel();
+            if (id != _id)
+            {
+                return;
+            }
+
+            _hasLeft = true;
+            left = _left;
         }
+
+        // Later than that it may be of no use any more, but it is no other request's.
+        left.Cancel();
     }
 
     private HeaderBlock Read()

@@ -22,6 +22,9 @@ internal sealed class NodeLink
     /// <summary>After a failure no connection is tried for this long: requests fail at once with the same reason.</summary>
     private static readonly TimeSpan _pause = TimeSpan.FromSeconds(1);
 
+    /// <summary>How long the log does not say the same of a node that stays away.</summary>
+    private static readonly TimeSpan _quiet = TimeSpan.FromMinutes(1);
+
     private readonly NodeLocation _location;
     private readonly NodeDialer _dialer;
     private readonly UplinkHeartbeat _heartbeat;
@@ -32,6 +35,8 @@ internal sealed class NodeLink
     private volatile TunnelSession? _session;
     private Task<string>? _dialling;
     private string _problem = "";
+    private string _said = "";
+    private long _saidAt;
     private long _failedAt;
     private long _usedAt;
     private bool _isStopped;
@@ -178,17 +183,22 @@ internal sealed class NodeLink
             problem = "a fault of this node";
         }
 
+        if (problem.Length > 0)
+        {
+            _metrics.Failed(isOut: true);
+            if (problem != _said || _timeProvider.GetElapsedTime(_saidAt) >= _quiet)
+            {
+                _saidAt = _timeProvider.GetTimestamp();
+                NodeLinkLog.LinkFailed(_logger, _location.NodeId, _location.LinkAddress, problem);
+            }
+        }
+
+        _said = problem;
         lock (_gate)
         {
             _dialling = null;
             _problem = problem;
             _failedAt = _timeProvider.GetTimestamp();
-        }
-
-        if (problem.Length > 0)
-        {
-            _metrics.Failed(isOut: true);
-            NodeLinkLog.LinkFailed(_logger, _location.NodeId, _location.LinkAddress, problem);
         }
 
         dialling.SetResult(problem);
