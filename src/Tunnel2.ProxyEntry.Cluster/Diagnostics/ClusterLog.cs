@@ -62,4 +62,9 @@ internal static partial class ClusterLog
 
     [LoggerMessage(2721, LogLevel.Information, "What the cluster shares ({Kind}) can be read again")]
     public static partial void SharedBack(ILogger logger, string kind);
+
+    [LoggerMessage(
+        2722, LogLevel.Warning,
+        "Somebody has locked the row of {Name} in the cluster's database: its changes here follow when it is free. Other names go on")]
+    public static partial void RowLocked(ILogger logger, string name);
 }

@@ -11,6 +11,9 @@ namespace Tunnel2.ProxyEntry.Cluster.Keeping;
 /// </summary>
 internal sealed class NodeKeeper
 {
+    /// <summary>How many names are put aside in a step. More are no mishap of one row.</summary>
+    private const int MostLocked = 2;
+
     private readonly IClusterStore _store;
     private readonly NodeState _node;
     private readonly NameTable _names;
@@ -79,6 +82,12 @@ internal sealed class NodeKeeper
         catch (StoreUnavailableException exception)
         {
             return Failed(exception);
+        }
+        catch (Exception exception) when (exception is not OperationCanceledException)
+        {
+            // Such as a row that somebody has changed to what no node writes: sessions go on as without the database.
+            ClusterLog.KeeperFault(_logger, exception);
+            return Failed(new StoreUnavailableException("this node cannot use what it says", cause: exception));
         }
     }
 
@@ -159,16 +168,24 @@ internal sealed class NodeKeeper
     private Task<NodeLease?> AcquireAsync(CancellationToken cancellationToken) =>
         _store.AcquireAsync(_node.Facts, ClusterTimes.Lease, !_hadLease, _node.Floor, cancellationToken);
 
-    /// <summary>Tells the database what has changed, until there is nothing more.</summary>
+    /// <summary>
+    /// Tells the database what has changed, until there is nothing more. A name whose row somebody has locked holds up no other one.
+    /// </summary>
     private async Task TellAsync(CancellationToken cancellationToken)
     {
         var lease = _lease!;
+        var (most, locked) = (NameTable.Portion, 0);
+        lock (_names.Gate)
+        {
+            _names.TakeUpUnsynchronized();
+        }
+
         while (true)
         {
             NameWork work;
             lock (_names.Gate)
             {
-                work = _names.TakeUnsynchronized();
+                work = _names.TakeUnsynchronized(most);
             }
 
             if (work.IsEmpty)
@@ -176,28 +193,62 @@ internal sealed class NodeKeeper
                 return;
             }
 
-            await RenewWhileTellingAsync(lease, cancellationToken).ConfigureAwait(false);
-            if (work.Changes.Count > 0)
+            try
             {
-                await _store.ChangeAsync(lease, [.. work.Changes.Select(static change => change.Change)], cancellationToken)
-                    .ConfigureAwait(false);
-                lock (_names.Gate)
+                await RenewWhileTellingAsync(lease, cancellationToken).ConfigureAwait(false);
+                await TellAsync(lease, work, cancellationToken).ConfigureAwait(false);
+            }
+            catch (StoreUnavailableException exception) when (exception.IsLocked && locked < MostLocked)
+            {
+                if (work.Changes.Count + work.Claims.Count > 1)
                 {
-                    foreach (var (entry, change) in work.Changes)
+                    most = 1;
+                    continue;
+                }
+
+                locked++;
+                most = NameTable.Portion;
+                PutAside(work.Claims.Count > 0 ? work.Claims[0].Entry : work.Changes[0].Entry);
+            }
+        }
+    }
+
+    private void PutAside(NameEntry entry)
+    {
+        bool isNew;
+        lock (_names.Gate)
+        {
+            isNew = _names.PutAsideUnsynchronized(entry);
+        }
+
+        if (isNew)
+        {
+            ClusterLog.RowLocked(_logger, entry.Session.Name);
+        }
+    }
+
+    private async Task TellAsync(NodeLease lease, NameWork work, CancellationToken cancellationToken)
+    {
+        if (work.Changes.Count > 0)
+        {
+            await _store.ChangeAsync(lease, [.. work.Changes.Select(static change => change.Change)], cancellationToken)
+                .ConfigureAwait(false);
+            lock (_names.Gate)
+            {
+                foreach (var (entry, change) in work.Changes)
+                {
+                    // It may have changed again in that time.
+                    if (entry.State == change.State && (change.IsHealthy ?? true) == IsHealthy(entry))
                     {
-                        // It may have changed again in that time.
-                        if (entry.State == change.State && (change.IsHealthy ?? true) == IsHealthy(entry))
-                        {
-                            _names.DoneUnsynchronized(entry);
-                        }
+                        _names.DoneUnsynchronized(entry);
                     }
                 }
             }
+        }
 
-            if (work.Claims.Count > 0)
-            {
-                await PublishAsync(lease, work, cancellationToken).ConfigureAwait(false);
-            }
+        if (work.Claims.Count > 0)
+        {
+            await PublishAsync(lease, work, cancellationToken).ConfigureAwait(false);
         }
     }
 
@@ -295,16 +346,15 @@ internal sealed class NodeKeeper
             return;
         }
 
-        var rows = (await _store.ListAsync(lease, cancellationToken).ConfigureAwait(false))
-            .ToDictionary(static row => row.Epoch, static row => (row.Name, row.IsShared));
-
+        var rows = await _store.ListAsync(lease, cancellationToken).ConfigureAwait(false);
+        var known = rows.Select(static row => (row.Name, row.Epoch)).ToHashSet();
         var missing = 0;
         var extra = new List<NameChange>();
         lock (_names.Gate)
         {
             foreach (var entry in _names.ServedUnsynchronized())
             {
-                if (entry.Epoch > 0 && !rows.ContainsKey(entry.Epoch))
+                if (entry.Epoch > 0 && !known.Contains((entry.Session.Name, entry.Epoch)))
                 {
                     missing++;
                     entry.Base = entry.Epoch;
@@ -313,7 +363,7 @@ internal sealed class NodeKeeper
                 }
             }
 
-            foreach (var (epoch, (name, isShared)) in rows)
+            foreach (var (name, epoch, isShared) in rows)
             {
                 // Where the name is served for itself, its registration takes the place of the row.
                 if (!_names.IsClaimingUnsynchronized(name)

@@ -33,6 +33,9 @@ internal sealed class NameEntry
     /// <summary>Whether the database has yet to be told.</summary>
     public bool IsWaiting { get; set; }
 
+    /// <summary>Whether the database could not hear of it because somebody has locked the name's row.</summary>
+    public bool WasAside { get; set; }
+
     /// <summary>The newest epoch of this node's own.</summary>
     public long Newest => Math.Max(Epoch, Base);
 }

@@ -15,6 +15,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
     private readonly Dictionary<string, NameEntry[]> _entries = new(StringComparer.Ordinal);
     private readonly Dictionary<string, List<NameClaiming>> _claiming = new(StringComparer.Ordinal);
     private readonly HashSet<NameEntry> _waiting = [];
+    private readonly List<NameEntry> _aside = [];
     private readonly HashSet<NameEntry> _shared = [];
     private readonly Queue<NameEntry> _left = new();
     private string _node = "";
@@ -141,6 +142,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
         _incarnation = lease.Incarnation;
         _node = lease.Node;
         _waiting.Clear();
+        _aside.Clear();
         foreach (var entry in _entries.Values.SelectMany(static entries => entries))
         {
             entry.Base = entry.Newest;
@@ -154,12 +156,34 @@ internal sealed class NameTable(TimeProvider timeProvider)
         }
     }
 
+    /// <summary>The database cannot hear of an entry now. It waits until <see cref="TakeUpUnsynchronized"/>.</summary>
+    /// <returns>Whether that is new.</returns>
+    public bool PutAsideUnsynchronized(NameEntry entry)
+    {
+        _waiting.Remove(entry);
+        _aside.Add(entry);
+        var isNew = !entry.WasAside;
+        entry.WasAside = true;
+        return isNew;
+    }
+
+    /// <summary>What was put aside is tried again.</summary>
+    public void TakeUpUnsynchronized()
+    {
+        foreach (var entry in _aside.Where(entry => entry.IsWaiting && HasUnsynchronized(entry)))
+        {
+            _waiting.Add(entry);
+        }
+
+        _aside.Clear();
+    }
+
     /// <summary>The next portion of what the database has yet to be told. It stays until <see cref="DoneUnsynchronized"/>.</summary>
-    public NameWork TakeUnsynchronized()
+    public NameWork TakeUnsynchronized(int most = Portion)
     {
         var claims = new List<(NameEntry, NameClaim)>();
         var changes = new List<(NameEntry, NameChange)>();
-        foreach (var entry in _waiting.Take(Portion).ToArray())
+        foreach (var entry in _waiting.Take(most).ToArray())
         {
             if (entry.State != StoredState.Left && entry.Epoch == 0)
             {
@@ -185,6 +209,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
     public void DoneUnsynchronized(NameEntry entry)
     {
         entry.IsWaiting = false;
+        entry.WasAside = false;
         _waiting.Remove(entry);
         if (entry.State == StoredState.Left && EntriesUnsynchronized(entry.Session.Name).Length > 1)
         {

@@ -12,6 +12,9 @@ namespace Tunnel2.ProxyEntry.Cluster.Nodes;
 /// </remarks>
 internal sealed class NodeState
 {
+    /// <summary>Half of the sequence's numbers: millions of them a second come here in a hundred thousand years.</summary>
+    public const long MostEpoch = long.MaxValue / 2;
+
     private readonly TimeProvider _timeProvider;
     private NodeFacts _facts;
     private NodeLease? _ready;
@@ -56,9 +59,16 @@ internal sealed class NodeState
     /// <summary>Another process has this node's name, so it takes a further one.</summary>
     public void Rename() => Volatile.Write(ref _facts, _facts with { Node = $"{_facts.Node}~{_facts.Process.ToString("N")[..6]}" });
 
-    /// <summary>An epoch was seen.</summary>
+    /// <summary>
+    /// An epoch was seen. One that no clock leads to is a mistake of somebody's: the sequence, lifted over it, would have no numbers left.
+    /// </summary>
     public void See(long epoch)
     {
+        if (epoch > MostEpoch)
+        {
+            return;
+        }
+
         var known = Volatile.Read(ref _floor);
         while (epoch > known && Interlocked.CompareExchange(ref _floor, epoch, known) is var before && before != known)
         {

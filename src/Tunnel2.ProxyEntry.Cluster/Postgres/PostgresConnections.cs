@@ -49,6 +49,10 @@ internal sealed class PostgresConnections : IAsyncDisposable
 
         // One more is for LISTEN.
         builder.MaxPoolSize = (given.ContainsKey("Maximum Pool Size") ? given.MaxPoolSize : 8) + 1;
+        // A call that is given up must not leave a process of the database behind that waits, and a lock is no silence. What
+        // the setting says comes after these.
+        var milliseconds = (long)_deadline.TotalMilliseconds;
+        builder.Options = $"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds * 3 / 4} {given.Options}".TrimEnd();
         builder.ApplicationName = given.ApplicationName is { Length: > 0 } name ? name : "tunnel2-entry";
         builder.HostRecheckSeconds = given.ContainsKey("Host Recheck Seconds") ? given.HostRecheckSeconds : 1;
         _source = new NpgsqlDataSourceBuilder(builder.ConnectionString).Build();
@@ -96,7 +100,8 @@ internal sealed class PostgresConnections : IAsyncDisposable
     public static StoreUnavailableException Translate(Exception exception) => exception switch
     {
         StoreUnavailableException unavailable => unavailable,
-        OperationCanceledException or TimeoutException => new StoreUnavailableException("timed out", cause: exception),
+        OperationCanceledException or TimeoutException or PostgresException { SqlState: PostgresErrorCodes.QueryCanceled } =>
+            new StoreUnavailableException("timed out", cause: exception),
         PostgresException
         {
             SqlState: PostgresErrorCodes.UndefinedTable or PostgresErrorCodes.UndefinedFunction or PostgresErrorCodes.UndefinedColumn
@@ -104,6 +109,8 @@ internal sealed class PostgresConnections : IAsyncDisposable
             new StoreUnavailableException("its tables are missing", true, exception),
         PostgresException { SqlState: PostgresErrorCodes.ReadOnlySqlTransaction } =>
             new StoreUnavailableException("read-only", cause: exception),
+        PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable } =>
+            new StoreUnavailableException("somebody has locked a table or a row", cause: exception) { IsLocked = true },
         PostgresException { SqlState: var state } => new StoreUnavailableException(WordsFor(state), cause: exception),
         NpgsqlException { InnerException: TimeoutException } => new StoreUnavailableException("timed out", cause: exception),
         NpgsqlException { InnerException: AuthenticationException } =>
@@ -127,6 +134,7 @@ internal sealed class PostgresConnections : IAsyncDisposable
         PostgresErrorCodes.InvalidCatalogName => "there is no such database",
         PostgresErrorCodes.InsufficientPrivilege => "its role lacks a right that nodes need",
         PostgresErrorCodes.TooManyConnections => "it has too many connections",
+        "2200H" => "its sequence tunnel2_epochs is at its end",
         PostgresErrorCodes.CannotConnectNow or PostgresErrorCodes.AdminShutdown or PostgresErrorCodes.CrashShutdown =>
             "it is starting or stopping",
         _ => $"error {state}",

@@ -11,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 internal static class PostgresSchema
 {
     /// <summary>The version that this release makes.</summary>
-    public const int Version = 8;
+    public const int Version = 9;
 
     /// <summary>The oldest release, by the version that it makes, that works with <see cref="Version"/>.</summary>
     private const int LeastNode = 1;
@@ -32,6 +32,9 @@ internal static class PostgresSchema
         var transaction = await connection.BeginTransactionAsync(cancellationToken).ConfigureAwait(false);
         await using (transaction.ConfigureAwait(false))
         {
+            // A wait for the node that makes them now, and a change, take longer than a call.
+            await ExecuteAsync(
+                connection, "set local statement_timeout = '30s'; set local lock_timeout = '30s'", cancellationToken).ConfigureAwait(false);
             if (await ScalarAsync(connection, PostgresSql.CurrentSchema, cancellationToken).ConfigureAwait(false) is not string name)
             {
                 throw new StoreUnavailableException("no schema to work in");

@@ -22,7 +22,7 @@ internal static class PostgresShareSql
     /// <summary>$1 names, $2 groups, $3 how long a row is of use after its time.</summary>
     public const string Read =
         """
-        select w.position, s.node, s.demand, s.part, s.kept_until - clock_timestamp()
+        select w.position, s.node, s.demand, s.part, least(s.kept_until, clock_timestamp() + interval '1 hour') - clock_timestamp()
         from unnest($1::text[], $2::bytea[]) with ordinality as w(name, share, position)
         join tunnel2_shares s on s.name = w.name and s.share = w.share
         where s.kept_until > clock_timestamp() - $3::interval
@@ -31,7 +31,7 @@ internal static class PostgresShareSql
     /// <summary>The same parameters: the nodes that have sessions, and how long their leases last. A lease may be over.</summary>
     public const string Leases =
         """
-        select m.position, n.node, n.lease_until - clock_timestamp()
+        select m.position, n.node, least(n.lease_until, clock_timestamp() + interval '1 hour') - clock_timestamp()
         from (
             select distinct w.position, m.node, m.incarnation
             from unnest($1::text[], $2::bytea[]) with ordinality as w(name, share, position)

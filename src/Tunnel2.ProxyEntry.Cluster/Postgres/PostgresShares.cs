@@ -71,7 +71,7 @@ internal sealed class PostgresShares(PostgresConnections connections, TimeSpan? 
                 while (await reader.ReadAsync(cancellationToken).ConfigureAwait(false))
                 {
                     (reports[reader.GetInt64(0) - 1] ??= []).Add((
-                        new ShareReport(reader.GetString(1), reader.GetDouble(2), reader.GetDouble(3)), keptFor - reader.GetTimeSpan(4)));
+                        ShareReport.Of(reader.GetString(1), reader.GetDouble(2), reader.GetDouble(3)), keptFor - reader.GetTimeSpan(4)));
                 }
 
                 await reader.NextResultAsync(cancellationToken).ConfigureAwait(false);

@@ -68,11 +68,15 @@ internal static class PostgresSql
             $1, $2, $3, w.name, w.member, w.share, w.pool, w.healthy, w.identity, w.owner, w.instance, w.weight, w.base, $14) p
         """;
 
-    /// <summary>$1 names: why a claim of them was refused.</summary>
+    /// <summary>
+    /// $1 names: why a claim of them was refused. An hour of a time is enough: it may be one that somebody has written by hand.
+    /// </summary>
     public const string Holders =
         """
         select name, node, epoch, instance,
-            case when state = 2 then greatest(kept_until - clock_timestamp(), interval '0') else interval '0' end,
+            case when state = 2 and kept_until > clock_timestamp()
+                then greatest(least(kept_until, clock_timestamp() + interval '1 hour') - clock_timestamp(), interval '0')
+                else interval '0' end,
             share is not null and shared = epoch
         from tunnel2_names where name = any($1)
         """;
@@ -80,12 +84,12 @@ internal static class PostgresSql
     /// <summary>$1 name, $2 epoch, $3 owner: how long the lease of the node lasts at which that owner's session is online.</summary>
     public const string LeaseRest =
         """
-        select greatest(n.lease_until - clock_timestamp(), interval '0') from (
+        select greatest(least(n.lease_until, clock_timestamp() + interval '1 hour') - clock_timestamp(), interval '0') from (
             select node, incarnation, state from tunnel2_names where name = $1 and epoch = $2 and owner = $3
             union all
             select node, incarnation, state from tunnel2_members where name = $1 and epoch = $2 and owner = $3
         ) s join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
-        where s.state = 0 limit 1
+        where s.state = 0 and n.lease_until > clock_timestamp() limit 1
         """;
 
     /// <summary>$1 node, $2 channel; $3 to $6 arrays: names, epochs, states, times for which they are kept.</summary>
@@ -136,7 +140,8 @@ internal static class PostgresSql
 
     public const string Nodes =
         $"""
-        select n.node, n.link_address, n.version, n.lease_until - clock_timestamp(),
+        select n.node, n.link_address, n.version,
+            least(greatest(n.lease_until, timestamptz 'epoch'), clock_timestamp() + interval '1 hour') - clock_timestamp(),
             (select count(*) from ({Sessions}) s where s.node = n.node and s.incarnation = n.incarnation and s.state < 2),
             n.drained
         from tunnel2_nodes n order by n.node

@@ -7,4 +7,12 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 /// <param name="IsSilent">
 /// Nothing was heard of it for a while, but it has sessions: it may be cut off, and spend its last share or an equal part.
 /// </param>
-internal readonly record struct ShareReport(string Node, double Demand, double Share, bool IsSilent = false);
+internal readonly record struct ShareReport(string Node, double Demand, double Share, bool IsSilent = false)
+{
+    /// <summary>More than visitors can want: the sum of some is still a number.</summary>
+    private const double MostDemand = 1e9;
+
+    /// <summary>What a row says, which may have been written by hand: what is no part of a limit counts as none.</summary>
+    public static ShareReport Of(string node, double demand, double share) => new(
+        node, double.IsNaN(demand) ? 0 : Math.Clamp(demand, 0, MostDemand), double.IsNaN(share) ? 0 : Math.Clamp(share, 0, 1));
+}
