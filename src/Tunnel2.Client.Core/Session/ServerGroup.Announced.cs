@@ -256,8 +256,7 @@ internal sealed partial class ServerGroup
                     NoteLossUnsynchronized();
                 }
 
-                _known.Failed(
-                    server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently || IsSameNode(end), end.RetryAfter);
+                _known.Failed(server.Announced!, end.Reason == ConnectionEndReason.RejectedPermanently, end.RetryAfter);
 
                 // Of nodes that fail one after the other, only the first one is said.
                 isNew = _unused is null;
@@ -349,12 +348,9 @@ internal sealed partial class ServerGroup
                 : all;
     }
 
-    /// <summary>Whether the node has a session of this agent already, and has kept it.</summary>
-    private static bool IsSameNode(ConnectionEnd end) => end.Rejection?.Code == nameof(RejectCode.SessionRunning);
-
     private string WordsFor(ServerReports server, ConnectionEnd end) =>
         end.Rejection is { Code: OtherCluster or SameNode, Text: var own } ? own
-        : IsSameNode(end) ? $"announced as {server.Node}, and not used: {end.Rejection!.Text}"
+        : end.Rejection is { Code: nameof(RejectCode.SessionRunning), Text: var its } ? $"announced as {server.Node}, and not used: {its}"
         : end.Reason == ConnectionEndReason.Superseded && HasSession() ? "another session of this agent is at that node"
         : end.Message;
 

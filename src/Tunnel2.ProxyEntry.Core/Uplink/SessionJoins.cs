@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Uplink;
 internal sealed class SessionJoins
 {
     /// <summary>The wait for an agent that has a session here: its address may lead to another node later.</summary>
-    private static readonly TimeSpan _otherAddress = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan _otherAddress = TimeSpan.FromMinutes(1);
 
     private static readonly byte[] _nobodysSecret = new byte[WelcomeMessage.JoinSecretLength];
 

@@ -17,7 +17,7 @@ public sealed class RunningSessionTests
         stream.SendRequest("/");
         await fixture.UntilAsync(() => older.Streams.Count == 1, "the stream reaches the agent");
         var reject = await fixture.RefusedAsync(Running(older));
-        Assert.Equal((RejectCode.SessionRunning, TimeSpan.FromSeconds(30)), (reject.Code, reject.RetryAfter));
+        Assert.Equal((RejectCode.SessionRunning, TimeSpan.FromMinutes(1)), (reject.Code, reject.RetryAfter));
         Assert.Contains($"This is {fixture.Settings.EntryId}", reject.Text, StringComparison.Ordinal);
         Assert.Same(session, fixture.Session);
         Assert.False(session.IsLeaving);
