@@ -22,14 +22,14 @@ internal sealed partial class AccessGate
     private readonly TrustedProxySet _trusted;
     private readonly LoginAttempts _attempts;
     private readonly PasswordChecks _checks;
-    private readonly BearerVerifier _tokens;
+    private readonly Lazy<BearerVerifier> _tokens;
     private readonly ISignIn _signIn;
     private readonly int _mostHead;
     private readonly ProxyEntryMetrics _metrics;
     private readonly TimeProvider _time;
 
     public AccessGate(
-        ProxyEntrySettings settings, LoginAttempts attempts, PasswordChecks checks, BearerVerifier tokens, ISignIn signIn,
+        ProxyEntrySettings settings, LoginAttempts attempts, PasswordChecks checks, Lazy<BearerVerifier> tokens, ISignIn signIn,
         ProxyEntryMetrics metrics, TimeProvider? time = null)
     {
         _time = time ?? TimeProvider.System;
@@ -173,7 +173,7 @@ internal sealed partial class AccessGate
 
             var note = Begin(request);
             var key = LoginKey.Of(token);
-            if (_tokens.FindUser(key, rules) is { } user)
+            if (_tokens.Value.FindUser(key, rules) is { } user)
             {
                 Admit(exchange, request, note, policy, user, isUsed: false);
                 return null;
@@ -196,7 +196,7 @@ internal sealed partial class AccessGate
         TokenVerdict verdict;
         try
         {
-            verdict = await _tokens.CheckAsync(token, policy.Tokens!, exchange.VisitorLeft).ConfigureAwait(false);
+            verdict = await _tokens.Value.CheckAsync(token, policy.Tokens!, exchange.VisitorLeft).ConfigureAwait(false);
         }
         catch (OperationCanceledException)
         {

@@ -132,6 +132,9 @@ internal static class CoreServices
             new KeyFetch(KeyFetch.CreateHandler(), provider.GetRequiredService<TimeProvider>()),
             provider.GetRequiredService<TimeProvider>(),
             provider.GetRequiredService<ILogger<BearerVerifier>>()));
+
+        // Most servers check no such token: its libraries are loaded with the first one.
+        services.AddSingleton(static provider => new Lazy<BearerVerifier>(provider.GetRequiredService<BearerVerifier>));
         services.AddSingleton<ISignIn, OidcSignIn>();
         services.AddSingleton<AccessGate>();
         services.AddSingleton<PolicyGate>();

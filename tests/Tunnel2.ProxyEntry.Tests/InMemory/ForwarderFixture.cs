@@ -75,7 +75,7 @@ internal sealed class ForwarderFixture : IDisposable
         var metrics = new ProxyEntryMetrics(Metrics.Factory);
         Opener = new PatientOpener(
             Names, new ParkingPolicy(Settings, Directory, Time), Lot,
-            new AccessGate(Settings, new LoginAttempts(Settings, Time), _checks, _tokens, SignIn, metrics),
+            new AccessGate(Settings, new LoginAttempts(Settings, Time), _checks, new Lazy<BearerVerifier>(_tokens), SignIn, metrics),
             new PolicyGate(Settings, Time, metrics), new WebhookGate(Settings, Memory, Time, metrics), Directory, metrics);
         var observers = new RequestObservers([Moments]);
         Watchdog = new ForwardWatchdog(Settings, observers, Time, Faults);
