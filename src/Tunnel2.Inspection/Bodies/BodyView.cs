@@ -132,10 +132,10 @@ internal sealed record BodyView
 
         switch (Kind)
         {
-            case BodyKind.Form or BodyKind.Text when Kind == BodyKind.Form || MediaType is "" or "text/plain":
+            case BodyKind.Form:
                 // A form is ASCII; Latin-1 keeps what is not.
                 var form = Encoding.Latin1.GetString(Content);
-                var shown = Kind == BodyKind.Form ? rules.OfForm(form) : rules.OfLines(form);
+                var shown = rules.OfForm(form);
 
                 // Clients send JSON under this type too, and it may be cut off.
                 var bytes = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), rules, out var isNameMasked);
@@ -144,6 +144,9 @@ internal sealed record BodyView
                 var parts = MultipartMask.Apply(Content, boundary, rules, out var isPartMasked);
                 var json = JsonMask.Apply(parts, rules, out var isKeyMasked);
                 return this with { Content = json, IsMasked = isPartMasked || isKeyMasked };
+            case BodyKind.Text when MediaType is "" or "text/plain" or "text/event-stream" or "message/http":
+                var lines = rules.OfLines(Content, out var isLineMasked);
+                return this with { Content = lines, IsMasked = isLineMasked };
             case BodyKind.Text when MediaType.EndsWith("xml", StringComparison.Ordinal):
                 var elements = XmlMask.Apply(Content, rules, out var isElementMasked);
                 var quoted = JsonMask.Apply(elements, rules, out var isTextMasked);

@@ -78,16 +78,28 @@ internal sealed class MaskingRules
     /// <summary>A form or query as it is shown.</summary>
     public string OfForm(string form) => UrlMask.OfForm(form, this, level: 0);
 
-    /// <summary>Plain text as it is shown: lines of a name and a value are those of forms and settings, and in the others are URLs.</summary>
-    public string OfLines(string text) => string.Join('\n', text.Split('\n').Select(OfLine));
+    /// <summary>
+    /// Plain text as it is shown: lines of a name and a value are those of forms, settings and heads, and in the others are URLs and JSON.
+    /// </summary>
+    /// <param name="text">UTF-8, or anything.</param>
+    /// <param name="masked">Whether anything was replaced.</param>
+    public byte[] OfLines(byte[] text, out bool masked)
+    {
+        // Latin-1 keeps what is not ASCII as it is.
+        var lines = Encoding.Latin1.GetString(text);
+        var shown = string.Join('\n', lines.Split('\n').Select(OfLine));
+        var json = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out masked);
+        masked |= shown != lines;
+        return json;
+    }
 
-    /// <summary>The text of a value as it is shown: where it is JSON or a URL, or has URLs in it, without what is secret in these.</summary>
+    /// <summary>The text of a value as it is shown: where it is JSON or a URL, or has URLs in it, without their secrets.</summary>
     /// <param name="text">The text, with no escapes of what it stands in.</param>
     /// <param name="level">In how many others it stands.</param>
     internal string OfText(string text, int level) =>
         !UrlMask.MayBeOne(text) ? text
-        : IsLikeJson(text) ? (level > MostLevels ? Mask : Encoding.UTF8.GetString(
-            JsonMask.Apply(Encoding.UTF8.GetBytes(text), this, level, out _)))
+        : IsLikeJson(text)
+            ? (level > MostLevels ? Mask : Encoding.UTF8.GetString(JsonMask.Apply(Encoding.UTF8.GetBytes(text), this, level, out _)))
         : text.AsSpan().ContainsAny(' ', '\n') ? UrlMask.OfUrls(text, this, level)
         : level > MostLevels ? Mask
         : UrlMask.Apply(text, this, level);
@@ -99,8 +111,11 @@ internal sealed class MaskingRules
     {
         var end = line.EndsWith('\r') ? "\r" : "";
         line = line[..^end.Length];
-        return (line.IndexOf('=', StringComparison.Ordinal) is > 0 and var equals && !line.AsSpan(0, equals).Contains(' ')
-            ? UrlMask.OfForm(line, this, level: 0)
+        var at = line.AsSpan().IndexOfAny('=', ':');
+        var name = at < 0 ? [] : line.AsSpan(0, at).Trim();
+        return (name.IsEmpty || name.ContainsAny(' ', '"') ? UrlMask.OfUrls(line, this, level: 0)
+            : line[at] == '=' ? UrlMask.OfForm(line, this, level: 0)
+            : IsSecret(name.ToString()) ? $"{line[..at]}: {Mask}"
             : UrlMask.OfUrls(line, this, level: 0)) + end;
     }
 

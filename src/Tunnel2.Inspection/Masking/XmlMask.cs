@@ -4,8 +4,8 @@ using System.Text;
 namespace Tunnel2.Inspection.Masking;
 
 /// <summary>
-/// Replaces the contents of secret elements and the values of secret attributes in text that may be XML, whole or cut off. It reads tags and
-/// nothing else; a namespace's prefix is no part of a name.
+/// Replaces the contents of secret elements and the values of secret attributes in text that may be XML, whole or cut off. It reads tags
+/// and nothing else; a namespace's prefix is no part of a name.
 /// </summary>
 internal static class XmlMask
 {

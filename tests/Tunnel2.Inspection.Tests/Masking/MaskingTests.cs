@@ -106,7 +106,7 @@ public sealed class MaskingTests
     [InlineData("""{"a":"\u007b\u0022pin\u0022:1}"}""", """{"a":"{\"pin\":\"***\"}"}""")]
     [InlineData("""{"body":"a=1&client_secret=x"}""", """{"body":"a=1&client_secret=***"}""")]
     [InlineData("""{"db":"Server=h;Password=x"}""", """{"db":"Server=h;Password=***"}""")]
-    [InlineData("""{"error":"no answer of https://me:pw@h/?token=x today"}""", """{"error":"no answer of https://***@h/?token=*** today"}""")]
+    [InlineData("""{"error":"see https://me:pw@h/?token=x today"}""", """{"error":"see https://***@h/?token=*** today"}""")]
     [InlineData("""{"a":"line\nnext"}""", """{"a":"line\nnext"}""")]
     [InlineData("""{"id":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbg"}""", """{"id":"***"}""")]
     [InlineData("""{"token":""", """{"token":""")]
