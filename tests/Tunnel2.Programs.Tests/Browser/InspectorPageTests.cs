@@ -197,6 +197,28 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
             page.AssertClean();
         });
 
+    /// <summary>A browser has six connections to a server: waits that are left behind would hold up all else.</summary>
+    [Fact]
+    public Task A_list_that_is_no_longer_wanted_is_not_waited_for() => RunAsync(atEntry: false, async (inspected, open) =>
+    {
+        await using var page = await open(1280, ColorScheme.Light);
+        await inspected.Tunnel.ExchangeAsync("/bytes/10");
+        var waits = new ConcurrentDictionary<IRequest, bool>();
+        page.Page.RequestFailed += (_, request) => waits.TryRemove(request, out var _);
+        page.Page.RequestFinished += (_, request) => waits.TryRemove(request, out var _);
+        foreach (var kind in new[] { "http", "", "http", "", "http", "", "http", "" })
+        {
+            var wait = await page.Page.RunAndWaitForRequestAsync(
+                () => page.Page.SelectOptionAsync("#kind", kind), "**/exchanges*wait=20*");
+            waits.TryAdd(wait, true);
+        }
+
+        await Row(page, "/bytes/10").ClickAsync();
+        await page.WaitForTextAsync("#panel pre", "200");
+        Assert.InRange(waits.Count, 0, 2);
+        page.AssertClean();
+    });
+
     /// <summary>A text field keeps no carriage return, and a service reads no multipart form without them.</summary>
     [Fact]
     public Task An_edited_body_has_the_line_ends_that_it_had() => RunAsync(atEntry: false, async (inspected, open) =>
