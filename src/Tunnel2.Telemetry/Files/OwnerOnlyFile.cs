@@ -95,7 +95,8 @@ internal static partial class OwnerOnlyFile
         !TryLook(file, out var type, out var owner, out _) || (type == RegularFile && (owner == GetEffectiveUserId() || owner == 0));
 
     /// <summary>
-    /// Whether a path is that of a file, or of nothing: a new one may take its place. A pipe or a device (/dev/stdout) can only be written to.
+    /// Whether a path is that of a file, or of nothing: a new one may take its place. A pipe or a device (/dev/stdout) can only be written
+    /// to.
     /// </summary>
     internal static unsafe bool IsReplaceable(string path)
     {

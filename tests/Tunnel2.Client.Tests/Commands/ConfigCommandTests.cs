@@ -143,7 +143,8 @@ public sealed class ConfigCommandTests : IDisposable
         Assert.SkipWhen(OperatingSystem.IsWindows(), "The editor is a shell command.");
         _editor = $"""sh -c 'echo "# another" >> {FileName}; sed -i s/3000/3001/ "$0"'""";
         Assert.Equal(1, await RunAsync("config edit", Good));
-        Assert.EndsWith("# another\n", await File.ReadAllTextAsync(FileName, TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        string text = await File.ReadAllTextAsync(FileName, TestContext.Current.CancellationToken);
+        Assert.EndsWith("# another\n", text, StringComparison.Ordinal);
         Assert.Contains($"is in {FileName}.edited", _error.ToString(), StringComparison.Ordinal);
         Assert.Contains(
             "upstream: 3001", await File.ReadAllTextAsync(FileName + ".edited", TestContext.Current.CancellationToken),
