@@ -41,19 +41,29 @@ internal static class AgentCli
         }
 
         using var signals = new StopSignals(Environment.Exit);
-        return await RunAsync(
-            args,
-            Environment.GetEnvironmentVariable,
-            loops => AgentRunnerFactory.Create(loops, error),
-            output,
-            error,
-            signals.Token,
-            openTerminal: static () => LinuxTerminal.TryOpen(Environment.GetEnvironmentVariable),
-            isTerminal: !Console.IsOutputRedirected,
-            hasLocalServer: HasLocalServerAsync,
-            openInput: static () => Console.IsInputRedirected ? null : Console.In,
-            readSecret: static () => Console.IsInputRedirected ? null : ReadSecret(),
-            readPiped: static () => Console.IsInputRedirected ? Console.In.ReadLine() : null);
+        try
+        {
+            return await RunAsync(
+                args,
+                Environment.GetEnvironmentVariable,
+                loops => AgentRunnerFactory.Create(loops, error),
+                output,
+                error,
+                signals.Token,
+                openTerminal: static () => LinuxTerminal.TryOpen(Environment.GetEnvironmentVariable),
+                isTerminal: !Console.IsOutputRedirected,
+                hasLocalServer: HasLocalServerAsync,
+                openInput: static () => Console.IsInputRedirected ? null : Console.In,
+                readSecret: static () => Console.IsInputRedirected ? null : ReadSecret(),
+                readPiped: static () => Console.IsInputRedirected ? Console.In.ReadLine() : null);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            // Commands have their own words for their files: this is the output, which is closed, or on a disk that is full.
+            string reason = PlainText.Clean((exception.InnerException ?? exception).Message);
+            await error.WriteLineAsync($"tunnel2: the output cannot be written: {reason}");
+            return AgentExitCode.InternalError;
+        }
     }
 
     /// <summary>Runs the program for the service control manager of Windows, with its output in the service's log.</summary>

@@ -44,7 +44,8 @@ internal static class AgentOptionsParser
         {
             if (setting.Read is { } read && input[setting.Flag] is { } text)
             {
-                Note(setting.Flag, read(text, ref options), mistakes);
+                bool isEmpty = setting.IsGuard && string.IsNullOrWhiteSpace(text);
+                Note(setting.Flag, isEmpty ? "is empty; leave it out where everybody may visit" : read(text, ref options), mistakes);
             }
         }
 

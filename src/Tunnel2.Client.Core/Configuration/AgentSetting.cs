@@ -57,6 +57,9 @@ internal sealed record AgentSetting(
     /// <summary>Whether a file of tunnels may have a list of tables in place of its text. Its text then is that list in JSON.</summary>
     public bool IsTable { get; init; }
 
+    /// <summary>Whether it says who may visit. Where it is given and empty it is a mistake: left out, it would let everybody in.</summary>
+    public bool IsGuard { get; init; }
+
     /// <summary>Whether it is one of the older form, whose flags go with each other alone.</summary>
     public bool IsOlderForm { get; init; }
 

@@ -142,50 +142,50 @@ internal static class AgentSettingTable
             "--basic-auth", "USER:PASSWORD", "",
             "with 'http': visitors log in; several times for several users. In place of the password its hash ('tunnel2 hash-password')",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            AccessOptionsParser.ReadUsers) { IsRepeatable = true },
+            AccessOptionsParser.ReadUsers) { IsRepeatable = true, IsGuard = true },
         new(
             "--allow-ip", "CIDR", "all",
             "only visitors from these addresses or networks; several with commas, or several times",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            AccessOptionsParser.ReadAllowed) { Aliases = ["--allow"], IsRepeatable = true },
+            AccessOptionsParser.ReadAllowed) { Aliases = ["--allow"], IsRepeatable = true, IsGuard = true },
         new(
             "--deny-ip", "CIDR", "",
             "no visitors from these addresses or networks, also where they are allowed; several with commas, or several times",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            AccessOptionsParser.ReadDenied) { Aliases = ["--deny"], IsRepeatable = true },
+            AccessOptionsParser.ReadDenied) { Aliases = ["--deny"], IsRepeatable = true, IsGuard = true },
         new(
             "--jwt-issuer", "URL", "",
             "with 'http': visitors show a token (JWT) of this issuer, which the server's settings have to permit",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            AccessOptionsParser.ReadIssuer),
+            AccessOptionsParser.ReadIssuer) { IsGuard = true },
         new(
             "--jwt-audience", "NAME", "",
             "with --jwt-issuer: the audience (aud) that these tokens have to be for",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            AccessOptionsParser.ReadAudience),
+            AccessOptionsParser.ReadAudience) { IsGuard = true },
         new(
             "--oidc", "NAME", "",
             "with 'http': visitors sign in at this gate of the server, an OpenID Connect provider",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            AccessOptionsParser.ReadGate),
+            AccessOptionsParser.ReadGate) { IsGuard = true },
         new(
             ClientCaParser.Flag, "FILE", "",
             "with 'http': visitors show a certificate of these authorities (PEM, at most 4) in the TLS handshake with the server; there is "
             + "no way in without HTTPS",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            ClientCaParser.Read),
+            ClientCaParser.Read) { IsGuard = true },
         new(
             "--policy", "FILE", "",
             "with 'http': what happens to requests, row by row (JSON; in a file of tunnels the rows themselves): allow, deny, redirect, "
             + "answer, headers, limits; 'tunnel2 policy test' tries it",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            PolicyOptionsParser.Read) { IsTable = true },
+            PolicyOptionsParser.Read) { IsTable = true, IsGuard = true },
         new(
             "--verify-webhook", "github|gitlab|stripe|slack|twilio|standard[:SECRET]", "",
             "with 'http': requests have to be signed by this provider of webhooks; the secret follows it, or is in --webhook-secret-file: "
             + "other users can see a command line",
             AgentSettingPlaces.Flag | AgentSettingPlaces.VariableOfOneTunnel | AgentSettingPlaces.Tunnel,
-            WebhookOptionsParser.ReadProvider),
+            WebhookOptionsParser.ReadProvider) { IsGuard = true },
         new(
             "--webhook-secret-file", "FILE", "",
             "its secrets, one in each line, at most 4: while one is replaced, the new one and the old one",

@@ -21,18 +21,16 @@ internal static class FileListing
             text.Append("<li><a href=\"../\">../</a></li>\n");
         }
 
-        FileSystemInfo[] entries =
-        [
-            .. new DirectoryInfo(folder).EnumerateFileSystemInfos().Take(Most).Where(finder.IsListed)
-                .OrderBy(static entry => entry.Name, StringComparer.Ordinal),
-        ];
-        foreach (FileSystemInfo entry in entries)
+        FileSystemInfo[] all = [.. new DirectoryInfo(folder).EnumerateFileSystemInfos().Take(Most + 1)];
+        foreach (FileSystemInfo entry in
+            all.Take(Most).Where(finder.IsListed).OrderBy(static entry => entry.Name, StringComparer.Ordinal))
         {
             string slash = Directory.Exists(entry.FullName) ? "/" : "";
             text.Append("<li><a href=\"./").Append(WebUtility.HtmlEncode(Uri.EscapeDataString(entry.Name))).Append(slash).Append("\">")
                 .Append(WebUtility.HtmlEncode(entry.Name)).Append(slash).Append("</a></li>\n");
         }
 
-        return Encoding.UTF8.GetBytes(text.Append("</ul></body></html>\n").ToString());
+        string more = all.Length > Most ? $"<p>The folder has more than {Most} names; the others are not listed.</p>" : "";
+        return Encoding.UTF8.GetBytes(text.Append("</ul>").Append(more).Append("</body></html>\n").ToString());
     }
 }

@@ -25,6 +25,7 @@ internal sealed class InspectorConnection
     private readonly byte[] _buffer = new byte[MaxHead];
     private readonly IPAddress _from;
     private readonly Stream _connection;
+    private Task<int>? _ahead;
     private int _filled;
 
     /// <param name="connection">The connection.</param>
@@ -47,9 +48,11 @@ internal sealed class InspectorConnection
     /// <summary>Serves until the caller ends, breaks HTTP or takes too long.</summary>
     public async Task RunAsync(CancellationToken stop)
     {
+        using var gone = new CancellationTokenSource();
+        using var end = CancellationTokenSource.CreateLinkedTokenSource(stop);
         try
         {
-            while (await ServeOneAsync(stop).ConfigureAwait(false))
+            while (await ServeOneAsync(gone, end.Token).ConfigureAwait(false))
             {
             }
         }
@@ -58,9 +61,17 @@ internal sealed class InspectorConnection
         {
             // The caller has gone, was too slow, or the agent ends.
         }
+        finally
+        {
+            if (_ahead is { } ahead)
+            {
+                await end.CancelAsync().ConfigureAwait(false);
+                await ahead.ConfigureAwait(false);
+            }
+        }
     }
 
-    private async Task<bool> ServeOneAsync(CancellationToken stop)
+    private async Task<bool> ServeOneAsync(CancellationTokenSource gone, CancellationToken stop)
     {
         _parser.Reset();
         int consumed;
@@ -83,7 +94,7 @@ internal sealed class InspectorConnection
                     return false;
                 }
 
-                var received = await _connection.ReadAsync(_buffer.AsMemory(_filled), either.Token).ConfigureAwait(false);
+                var received = await ReceiveAsync(either.Token).ConfigureAwait(false);
                 if (received == 0)
                 {
                     return false;
@@ -98,9 +109,48 @@ internal sealed class InspectorConnection
         var call = Call.Read(_parser, _buffer);
         var (body, tooMuch) = await ReadBodyAsync(consumed, whole.Token).ConfigureAwait(false);
         var keeps = _parser.KeepAlive && tooMuch is null;
-        var response = tooMuch ?? await AnswerAsync(call with { Body = body }, whole.Token).ConfigureAwait(false);
+        _ahead = _filled == 0 && tooMuch is null ? ReadAheadAsync(gone, stop) : null;
+        var response = tooMuch ?? await AnswerAsync(call with { Body = body }, gone.Token, whole.Token).ConfigureAwait(false);
         await WriteAsync(response, call.IsHead, keeps, whole.Token).ConfigureAwait(false);
         return keeps;
+    }
+
+    /// <summary>The next bytes: those that came while the last answer was made, if any.</summary>
+    private async ValueTask<int> ReceiveAsync(CancellationToken cancellationToken)
+    {
+        if (_ahead is not { } ahead)
+        {
+            return await _connection.ReadAsync(_buffer.AsMemory(_filled), cancellationToken).ConfigureAwait(false);
+        }
+
+        var received = await ahead.WaitAsync(cancellationToken).ConfigureAwait(false);
+        _ahead = null;
+        return received;
+    }
+
+    /// <summary>
+    /// Reads while an answer is made, into the buffer that is empty then: a caller that goes is noticed, and what it waits for ends.
+    /// Otherwise the page's waits of a while ago would take the connections that there are. Does not throw.
+    /// </summary>
+    private async Task<int> ReadAheadAsync(CancellationTokenSource gone, CancellationToken stop)
+    {
+        var received = 0;
+        try
+        {
+            received = await _connection.ReadAsync(_buffer, stop).ConfigureAwait(false);
+        }
+        catch (Exception exception)
+            when (exception is IOException or OperationCanceledException or SocketException or ObjectDisposedException)
+        {
+            // As if the caller had ended it.
+        }
+
+        if (received == 0)
+        {
+            await gone.CancelAsync().ConfigureAwait(false);
+        }
+
+        return received;
     }
 
     private ParseStatus Parse(out int consumed) => _parser.Parse(_buffer.AsSpan(0, _filled), out consumed);
@@ -135,7 +185,7 @@ internal sealed class InspectorConnection
         return (body, null);
     }
 
-    private async Task<InspectorResponse> AnswerAsync(Call call, CancellationToken cancellationToken)
+    private async Task<InspectorResponse> AnswerAsync(Call call, CancellationToken gone, CancellationToken cancellationToken)
     {
         var isPage = !call.Path.StartsWith("/api/", StringComparison.Ordinal);
         if (_guard.Check(call.Method, call.Host, call.Origin, call.FetchSite, isPage) is { } refusal)
@@ -171,6 +221,7 @@ internal sealed class InspectorConnection
                 Query = call.Query,
                 ContentType = call.ContentType,
                 Body = call.Body,
+                Gone = gone,
             };
             return await _api.HandleAsync(request, cancellationToken).ConfigureAwait(false);
         }

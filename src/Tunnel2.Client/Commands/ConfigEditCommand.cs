@@ -105,17 +105,30 @@ internal static class ConfigEditCommand
         string? now = File.Exists(path) ? await File.ReadAllTextAsync(path) : null;
         if (now != before)
         {
-            return await console.FailAsync($"{path} was changed meanwhile and is left as it is", AgentExitCode.InternalError);
+            string kept = path + ".edited";
+            File.Move(copy, kept, overwrite: true);
+            return await console.FailAsync(
+                $"{path} was changed meanwhile and is left as it is; what you have written is in {kept}", AgentExitCode.InternalError);
         }
 
         if (before is not null && !OperatingSystem.IsWindows())
         {
+            // The user of a service may be let in by the file's group alone.
+            bool hasOwner = OwnerOnlyFile.TryGiveToOwnerOf(copy, path);
             File.SetUnixFileMode(copy, File.GetUnixFileMode(path));
+            if (!hasOwner)
+            {
+                await using var file = new FileStream(path, FileMode.Truncate, FileAccess.Write);
+                await file.WriteAsync(await File.ReadAllBytesAsync(copy));
+                return await ReportAsync(console, path, isChanged: true, Written(path));
+            }
         }
 
         File.Move(copy, path, overwrite: true);
-        return await ReportAsync(console, path, isChanged: true, $"{path} is written. An agent that runs from it takes it over.");
+        return await ReportAsync(console, path, isChanged: true, Written(path));
     }
+
+    private static string Written(string path) => $"{path} is written. An agent that runs from it takes it over.";
 
     private static Task<int> ReportAsync(CommandConsole console, string path, bool isChanged, string text) => console.IsJson
         ? console.WriteJsonAsync(json =>

@@ -29,7 +29,13 @@ internal static class PublicLook
         limit.CancelAfter(_patience);
         try
         {
-            using var handler = new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false, ConnectCallback = ConnectAsync };
+            using var handler = new SocketsHttpHandler
+            {
+                AllowAutoRedirect = false,
+                UseCookies = false,
+                UseProxy = !IsHere(url.Host),
+                ConnectCallback = ConnectAsync,
+            };
             using var client = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
             using var request = new HttpRequestMessage(HttpMethod.Get, url);
             using var answer = await client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, limit.Token);
@@ -81,16 +87,18 @@ internal static class PublicLook
             ];
     }
 
+    /// <summary>Whether a name is this machine's by its definition: no proxy knows what is there.</summary>
+    private static bool IsHere(string host) => host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase);
+
     private static async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
         string host = context.DnsEndPoint.Host;
-        bool isHere = host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase);
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try
         {
             // Not every resolver knows names below localhost.
             await socket.ConnectAsync(
-                isHere ? [IPAddress.Loopback] : await Dns.GetHostAddressesAsync(host, cancellationToken),
+                IsHere(host) ? [IPAddress.Loopback] : await Dns.GetHostAddressesAsync(host, cancellationToken),
                 context.DnsEndPoint.Port, cancellationToken);
             return new NetworkStream(socket, ownsSocket: true);
         }

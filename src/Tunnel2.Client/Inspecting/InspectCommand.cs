@@ -6,6 +6,7 @@ using Tunnel2.Client.Administration;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
+using Tunnel2.Telemetry.Files;
 
 namespace Tunnel2.Client.Inspecting;
 
@@ -110,6 +111,13 @@ internal static class InspectCommand
     /// <summary>Writes beside the file and moves: what was cut off never takes the place of a whole one.</summary>
     private static async Task WriteAsync(Stream body, string path, CancellationToken cancellationToken)
     {
+        if (!OwnerOnlyFile.IsReplaceable(path))
+        {
+            await using var device = new FileStream(path, FileMode.Open, FileAccess.Write);
+            await body.CopyToAsync(device, cancellationToken);
+            return;
+        }
+
         string beside = $"{path}.{Environment.ProcessId}.part";
         var form = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write, Options = FileOptions.Asynchronous };
         if (!OperatingSystem.IsWindows())

@@ -3,7 +3,10 @@ using Tunnel2.Client.Logins;
 
 namespace Tunnel2.Client.Variables;
 
-/// <summary>Takes from the environment the values that command line and file do not give. An empty variable counts as not set.</summary>
+/// <summary>
+/// Takes from the environment the values that command line and file do not give. An empty variable counts as not set,
+/// but where it says who may visit: a rule that came out empty lets nobody in.
+/// </summary>
 internal static class EnvironmentFallback
 {
     private const string Fingerprint = "--server-fingerprint";
@@ -25,7 +28,8 @@ internal static class EnvironmentFallback
         {
             if ((setting.IsAt(AgentSettingPlaces.Variable) || (isOneTunnel && setting.Variable is not null))
                 && !IsSaidOtherwise(input, setting.Flag)
-                && environment(setting.Variable!) is { Length: > 0 } value)
+                && environment(setting.Variable!) is { } value
+                && (value.Length > 0 || setting.IsGuard))
             {
                 filled = filled.Give(setting.Flag, value, setting.Variable);
             }

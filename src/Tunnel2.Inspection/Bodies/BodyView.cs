@@ -144,6 +144,13 @@ internal sealed record BodyView
                 var parts = MultipartMask.Apply(Content, boundary, rules, out var isPartMasked);
                 var json = JsonMask.Apply(parts, rules, out var isKeyMasked);
                 return this with { Content = json, IsMasked = isPartMasked || isKeyMasked };
+            case BodyKind.Text when MediaType is "" or "text/plain" or "text/event-stream" or "message/http":
+                var lines = rules.OfLines(Content, out var isLineMasked);
+                return this with { Content = lines, IsMasked = isLineMasked };
+            case BodyKind.Text when MediaType.EndsWith("xml", StringComparison.Ordinal):
+                var elements = XmlMask.Apply(Content, rules, out var isElementMasked);
+                var quoted = JsonMask.Apply(elements, rules, out var isTextMasked);
+                return this with { Content = quoted, IsMasked = isElementMasked || isTextMasked };
             case BodyKind.Json or BodyKind.Text or BodyKind.Multipart:
                 var masked = JsonMask.Apply(Content, rules, out var isMasked);
                 return this with { Content = masked, IsMasked = isMasked };

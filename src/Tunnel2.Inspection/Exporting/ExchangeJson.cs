@@ -307,7 +307,7 @@ internal static class ExchangeJson
     private static byte[] Masked(byte[] text, MaskingRules? rules, out bool isMasked)
     {
         isMasked = false;
-        return rules is null ? text : JsonMask.Apply(text, rules, out isMasked);
+        return rules is null ? text : rules.OfLines(text, out isMasked);
     }
 
     private static string Url(string target, MaskingRules? rules) => rules is null ? target : rules.OfUrl(target);

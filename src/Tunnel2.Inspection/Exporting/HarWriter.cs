@@ -176,7 +176,7 @@ internal static class HarWriter
 
         json.WriteEndObject();
         var location = head.Fields.Find("Location"u8) ?? "";
-        json.WriteString("redirectURL", rules is null ? location : rules.OfUrl(location));
+        json.WriteString("redirectURL", rules is null ? location : rules.OfField("Location", location));
         json.WriteNumber("headersSize", -1);
         json.WriteNumber("bodySize", capture.IsUpgraded ? 0 : capture.ResponseBody.Total);
         WriteTrailers(json, capture.ResponseTrailers, rules);

@@ -15,9 +15,6 @@ internal static class JsonMask
 {
     private const byte Quote = (byte)'"';
 
-    /// <summary>What a text has in it that is a URL with a query, a fragment or a password, or JSON.</summary>
-    private static readonly SearchValues<byte> _signs = SearchValues.Create("?#@{"u8);
-
     /// <summary>All that is between two strings of JSON, of which the first is no key.</summary>
     private static readonly SearchValues<byte> _between = SearchValues.Create(" \t\r\n,[]{}0123456789+-.eEtrufalsn"u8);
 
@@ -27,7 +24,12 @@ internal static class JsonMask
     /// <param name="text">UTF-8, or anything.</param>
     /// <param name="rules">The names.</param>
     /// <param name="masked">Whether anything was replaced.</param>
-    public static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, out bool masked) => Apply(text, rules, 0, out masked);
+    public static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, out bool masked)
+    {
+        var shown = JwtMask.Apply(Apply(text, rules, 0, out masked), out var hasToken);
+        masked |= hasToken;
+        return shown;
+    }
 
     /// <summary>Masks a text that stands in others.</summary>
     /// <param name="text">UTF-8, or anything.</param>
@@ -105,7 +107,7 @@ internal static class JsonMask
     private static bool WriteText(
         ArrayBufferWriter<byte> output, ReadOnlySpan<byte> quoted, bool isWhole, MaskingRules rules, int level)
     {
-        if (quoted.IndexOfAny(_signs) >= 0)
+        if (UrlMask.MayBeOneInJson(quoted))
         {
             var text = Unescape(quoted[1..(isWhole ? ^1 : ^0)]);
             var shown = rules.OfText(text, level + 1);

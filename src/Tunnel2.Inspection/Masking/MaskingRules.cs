@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.Text;
 
 namespace Tunnel2.Inspection.Masking;
@@ -15,19 +14,14 @@ internal sealed class MaskingRules
     private static readonly string[] _builtIn =
     [
         "*authorization*", "*cookie*", "*token*", "*secret*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "*apikey*",
-        "*accesskey*", "*authkey*", "*privatekey*", "*signingkey*", "*encryptionkey*", "*credential*", "*connectionstring*",
-        "*sessionid*", "*csrf*", "*xsrf*", "*signature*", "*jwt*", "*cardnumber*", "*creditcard*",
-        "auth", "xauth", "pwd", "pass", "pin", "otp", "sid", "sig", "cvv", "cvc", "ssn",
+        "*accesskey*", "*authkey*", "*privatekey*", "*signingkey*", "*encryptionkey*", "*subscriptionkey*", "*functionskey*",
+        "*accountkey*", "*sharedkey*", "*masterkey*", "*credential*", "*connectionstring*", "*sessionid*", "*csrf*", "*xsrf*",
+        "*signature*", "*jwt*", "*codeverifier*", "*cardnumber*", "*creditcard*", "*pwd",
+        "auth", "xauth", "dpop", "pass", "pin", "otp", "totp", "sid", "sig", "cvv", "cvc", "ssn", "clientassertion", "samlresponse",
     ];
 
     /// <summary>How deep URLs, forms and JSON are looked for in each other. What is deeper, and may be one of them, is a mask.</summary>
     private const int MostLevels = 4;
-
-    /// <summary>What a text has in it that is a URL with a query, a fragment or a password, or JSON.</summary>
-    private static readonly SearchValues<char> _signs = SearchValues.Create("?#@{");
-
-    /// <summary>What stands between URLs in a field such as Link, and in none of them.</summary>
-    private static readonly SearchValues<char> _aroundUrls = SearchValues.Create(" \t<>\"");
 
     private static readonly string[] _schemes =
         ["Basic", "Bearer", "Digest", "Negotiate", "NTLM", "HOBA", "Mutual", "DPoP", "AWS4-HMAC-SHA256"];
@@ -42,12 +36,11 @@ internal sealed class MaskingRules
     /// <summary>The names that are always masked.</summary>
     public static MaskingRules BuiltIn { get; } = new([]);
 
-    /// <summary>Whether a name is that of a secret.</summary>
-    public bool IsSecret(string name)
-    {
-        var plain = Plain(name);
-        return _patterns.Any(pattern => Matches(plain, pattern));
-    }
+    /// <summary>Whether a name is that of a secret, or one of its parts is: <c>card[cvc][]</c>, <c>user.pin</c>.</summary>
+    public bool IsSecret(string name) =>
+        IsSecretPart(name)
+        || (name.Contains('[', StringComparison.Ordinal) && name.Split('[', ']').Any(IsSecretPart))
+        || (name.LastIndexOf('.') is >= 0 and var dot && IsSecretPart(name[(dot + 1)..]));
 
     /// <summary>The value of a field as it is shown.</summary>
     /// <param name="name">Its name.</param>
@@ -69,97 +62,67 @@ internal sealed class MaskingRules
             return scheme is null ? Mask : $"{scheme} {Mask}";
         }
 
-        return !value.AsSpan().ContainsAny(_signs) ? value
-            : OfUrls(OfUrl(IsLikeJson(value) ? OfText(value, level: 0) : value));
+        // Browsers can send no other field with a WebSocket: programs put their tokens between the names of protocols.
+        if (name.Equals("Sec-WebSocket-Protocol", StringComparison.OrdinalIgnoreCase) && IsSecret(value))
+        {
+            return Mask;
+        }
+
+        return JwtMask.Apply(!UrlMask.MayBeOne(value) ? value
+            : UrlMask.OfUrls(UrlMask.Apply(IsLikeJson(value) ? OfText(value, level: 0) : value, this, level: 0), this, level: 0));
     }
 
     /// <summary>A target or URL as it is shown: without the values of secret parameters, and without a password.</summary>
-    public string OfUrl(string url) => OfUrl(url, level: 0);
+    public string OfUrl(string url) => JwtMask.Apply(UrlMask.Apply(url, this, level: 0));
 
     /// <summary>A form or query as it is shown.</summary>
-    public string OfForm(string form) => OfForm(form, level: 0);
+    public string OfForm(string form) => UrlMask.OfForm(form, this, level: 0);
 
-    /// <summary>The text of a value as it is shown: where it is JSON or a URL, without what is secret in that.</summary>
+    /// <summary>
+    /// Plain text as it is shown: lines of a name and a value are those of forms, settings and heads, and in the others are URLs and JSON.
+    /// </summary>
+    /// <param name="text">UTF-8, or anything.</param>
+    /// <param name="masked">Whether anything was replaced.</param>
+    public byte[] OfLines(byte[] text, out bool masked)
+    {
+        // Latin-1 keeps what is not ASCII as it is.
+        var lines = Encoding.Latin1.GetString(text);
+        var shown = string.Join('\n', lines.Split('\n').Select(OfLine));
+        var json = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out masked);
+        masked |= shown != lines;
+        return json;
+    }
+
+    /// <summary>The text of a value as it is shown: where it is JSON or a URL, or has URLs in it, without their secrets.</summary>
     /// <param name="text">The text, with no escapes of what it stands in.</param>
     /// <param name="level">In how many others it stands.</param>
-    internal string OfText(string text, int level)
+    internal string OfText(string text, int level) =>
+        !UrlMask.MayBeOne(text) ? text
+        : IsLikeJson(text)
+            ? (level > MostLevels ? Mask : Encoding.UTF8.GetString(JsonMask.Apply(Encoding.UTF8.GetBytes(text), this, level, out _)))
+        : text.AsSpan().ContainsAny(' ', '\n') ? UrlMask.OfUrls(text, this, level)
+        : level > MostLevels ? Mask
+        : UrlMask.Apply(text, this, level);
+
+    /// <summary>Whether a text begins as JSON does.</summary>
+    internal static bool IsLikeJson(string text) => text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
+
+    private string OfLine(string line)
     {
-        var isJson = IsLikeJson(text);
-        return !text.AsSpan().ContainsAny(_signs) || (!isJson && text.AsSpan().ContainsAny(' ', '\n')) ? text
-            : level > MostLevels ? Mask
-            : isJson ? Encoding.UTF8.GetString(JsonMask.Apply(Encoding.UTF8.GetBytes(text), this, level, out _))
-            : OfUrl(text, level);
+        var end = line.EndsWith('\r') ? "\r" : "";
+        line = line[..^end.Length];
+        var at = line.AsSpan().IndexOfAny('=', ':');
+        var name = at < 0 ? [] : line.AsSpan(0, at).Trim();
+        return (name.IsEmpty || name.ContainsAny(' ', '"') ? UrlMask.OfUrls(line, this, level: 0)
+            : line[at] == '=' ? UrlMask.OfForm(line, this, level: 0)
+            : IsSecret(name.ToString()) ? $"{line[..at]}: {Mask}"
+            : UrlMask.OfUrls(line, this, level: 0)) + end;
     }
 
-    private static bool IsLikeJson(string text) => text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
-
-    private string OfUrl(string url, int level)
+    private bool IsSecretPart(string name)
     {
-        var user = url.IndexOf("://", StringComparison.Ordinal);
-        var at = user < 0 ? -1 : url.IndexOf('@', user);
-        if (at > 0 && url.AsSpan(user + 3, at - user - 3).IndexOfAny('/', '?', '#') < 0)
-        {
-            url = $"{url[..(user + 3)]}{Mask}{url[at..]}";
-        }
-
-        var fragment = url.IndexOf('#', StringComparison.Ordinal);
-        var end = fragment < 0 ? url.Length : fragment;
-        var query = url.IndexOf('?', StringComparison.Ordinal);
-        query = query < 0 || query > end ? end : query + 1;
-        return url[..query] + OfForm(url[query..end], level) + (fragment < 0 ? "" : "#" + OfForm(url[(fragment + 1)..], level));
-    }
-
-    /// <summary>Each URL of a text that has several, and other text around them.</summary>
-    private string OfUrls(string text)
-    {
-        var shown = new StringBuilder(text.Length);
-        var rest = text.AsSpan();
-        while (rest.IndexOfAny(_aroundUrls) is >= 0 and var end)
-        {
-            shown.Append(OfUrl(rest[..end].ToString())).Append(rest[end]);
-            rest = rest[(end + 1)..];
-        }
-
-        return shown.Append(OfUrl(rest.ToString())).ToString();
-    }
-
-    private string OfForm(string form, int level) => string.Join('&', form.Split('&').Select(part => OfPair(part, level)));
-
-    private string OfPair(string part, int level)
-    {
-        var equals = part.IndexOf('=', StringComparison.Ordinal);
-        if (equals < 0)
-        {
-            return part;
-        }
-
-        var (name, value) = (part[..equals], part[(equals + 1)..]);
-        if (IsSecret(Decode(name)))
-        {
-            return $"{name}={Mask}";
-        }
-
-        // A plus is a space in JSON. A URL has no spaces, and its own pluses are those of its query.
-        var plain = Unescape(value);
-        plain = IsLikeJson(plain) ? Decode(value) : plain;
-        var shown = OfText(plain, level + 1);
-        return shown == plain ? part
-            : plain == value ? $"{name}={shown}"
-            : $"{name}={Uri.EscapeDataString(shown).Replace("%2A%2A%2A", Mask, StringComparison.Ordinal)}";
-    }
-
-    private static string Decode(string text) => Unescape(text.Replace('+', ' '));
-
-    private static string Unescape(string text)
-    {
-        try
-        {
-            return Uri.UnescapeDataString(text);
-        }
-        catch (UriFormatException)
-        {
-            return text;
-        }
+        var plain = Plain(name);
+        return plain.Length > 0 && _patterns.Any(pattern => Matches(plain, pattern));
     }
 
     private static string OfCookie(string value, bool isSet)

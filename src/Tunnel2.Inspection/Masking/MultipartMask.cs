@@ -32,13 +32,13 @@ internal static class MultipartMask
             var partEnd = rest.IndexOf(mark);
 
             // Within the part: to look through the whole rest for each part would take the square of the time.
-            var head = (partEnd < 0 ? rest : rest[..partEnd]).IndexOf("\r\n\r\n"u8);
+            var head = EndOfHead(partEnd < 0 ? rest : rest[..partEnd]);
             if (head < 0 || !IsSecret(rest[..head], rules))
             {
                 continue;
             }
 
-            output.Write(rest[..(head + 4)]);
+            output.Write(rest[..head]);
             output.Write(Encoding.ASCII.GetBytes(MaskingRules.Mask));
             masked = true;
             if (partEnd < 0)
@@ -46,9 +46,29 @@ internal static class MultipartMask
                 return output.WrittenSpan.ToArray();
             }
 
-            output.Write("\r\n"u8);
+            output.Write(rest[head - 2] == (byte)'\r' ? "\r\n"u8 : "\n"u8);
             rest = rest[partEnd..];
         }
+    }
+
+    /// <summary>The index after the empty line that ends a part's head, with line ends of either kind; -1 where there is none.</summary>
+    private static int EndOfHead(ReadOnlySpan<byte> part)
+    {
+        for (var line = 0; part[line..].IndexOf((byte)'\n') is >= 0 and var end;)
+        {
+            line += end + 1;
+            if (part[line..] is [(byte)'\n', ..])
+            {
+                return line + 1;
+            }
+
+            if (part[line..] is [(byte)'\r', (byte)'\n', ..])
+            {
+                return line + 2;
+            }
+        }
+
+        return -1;
     }
 
     /// <summary>
@@ -58,10 +78,12 @@ internal static class MultipartMask
     private static bool IsSecret(ReadOnlySpan<byte> head, MaskingRules rules)
     {
         var text = HeadText.Of(head);
-        for (var at = 0; (at = text.IndexOf("name=", at, StringComparison.OrdinalIgnoreCase)) >= 0; at++)
+        for (var at = 0; (at = text.IndexOf("name", at, StringComparison.OrdinalIgnoreCase)) >= 0; at++)
         {
-            if ((at == 0 || text[at - 1] is ' ' or ';' or '\t')
-                && rules.IsSecret(text[(at + 5)..].Split(';', '\r', '\n')[0].Trim().Trim('"')))
+            // name*=UTF-8''… is the same in another spelling.
+            var value = text.AsSpan(at + 4).TrimStart("* \t");
+            if ((at == 0 || text[at - 1] is ' ' or ';' or '\t') && value is ['=', ..]
+                && rules.IsSecret(Uri.UnescapeDataString(value[1..].ToString().Split(';', '\r', '\n')[0].Split("''")[^1].Trim().Trim('"'))))
             {
                 return true;
             }

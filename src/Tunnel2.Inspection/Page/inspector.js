@@ -9,6 +9,7 @@ const state = { session: '', id: null, tab: 'Response', reveal: false, paused: f
 let build = null;
 let known = [];
 let turn = 0;
+let waiting = new AbortController();
 let shownDetail = '';
 let shownAway = '[]';
 // The filter that address and list have: what is being typed becomes it a moment after the last key, for both at once.
@@ -74,8 +75,15 @@ function takeFilter() {
   filter = Object.fromEntries(filters.map((name) => [name, get(name).value]));
 }
 
+// What is waited for is given up: a browser has few connections to a server, and each wait has one.
+function nextTurn() {
+  waiting.abort();
+  waiting = new AbortController();
+  return ++turn;
+}
+
 async function start() {
-  const mine = ++turn;
+  const mine = nextTurn();
   let isWrong = false;
   while (mine === turn) {
     try {
@@ -103,7 +111,7 @@ async function start() {
   // A session that ends does not make this page one of the next.
   if (isEntry) writeAddress(false);
   showDetail();
-  follow(++turn);
+  follow(nextTurn());
 }
 
 // Whoever edits a request loses it with the page: then it is loaded again when the dialog is closed.
@@ -178,7 +186,8 @@ async function follow(mine) {
       continue;
     }
     try {
-      const list = await call(path(state.session, '', { ...filter, limit: 200, since, wait: since === undefined ? '' : 20 }));
+      const list = await call(path(state.session, '', { ...filter, limit: 200, since, wait: since === undefined ? '' : 20 }),
+        { signal: waiting.signal });
       if (mine !== turn) return;
       if (list.build !== build) return upgraded();
       showUntil(list.until);
@@ -311,7 +320,7 @@ function restart() {
   takeFilter();
   writeAddress();
   showWhere();
-  follow(++turn);
+  follow(nextTurn());
 }
 
 let typing;

@@ -1,5 +1,5 @@
 import { call, path, post } from './api.js';
-import { element, isSeen, shown } from './text.js';
+import { element, isSeen, shown, withLineEnds } from './text.js';
 
 const dialog = document.getElementById('dialog');
 
@@ -119,7 +119,7 @@ export async function editDialog(id, state, go) {
     if (one.trailers.length > 0) edits.trailers = trailers.read();
     if (method.value !== one.method) edits.method = method.value;
     if (target.value !== one.target) edits.target = target.value;
-    if (isText && (text.value !== first || one.body.truncated)) edits.body = text.value;
+    if (isText && (text.value !== first || one.body.truncated)) edits.body = withLineEnds(text.value, one.body.text ?? '');
     send.disabled = true;
     problem.textContent = '';
     try {

@@ -79,11 +79,26 @@ export function size(count) {
 }
 
 export function time(milliseconds) {
+  const seconds = Math.round(milliseconds / 1000);
   return milliseconds < 1 ? `${milliseconds.toFixed(2)} ms` : milliseconds < 1000 ? `${milliseconds.toFixed(1)} ms`
-    : milliseconds < 60000 ? `${(milliseconds / 1000).toFixed(2)} s` : `${Math.floor(milliseconds / 60000)} min ${Math.round(milliseconds % 60000 / 1000)} s`;
+    : milliseconds < 60000 ? `${(milliseconds / 1000).toFixed(2)} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 export function clock(text) {
   const date = new Date(text);
   return Number.isNaN(date.getTime()) ? '' : date.toLocaleTimeString(undefined, { hour12: false });
+}
+
+// What was edited, with the line ends of what it was before: a text field keeps no \r. Where lines came or went, those before and after the
+// change have their own ends, and the new ones those of most.
+export function withLineEnds(text, before) {
+  const ends = before.match(/\r\n|\r|\n/g) ?? [];
+  const old = before.split(/\r\n|\r|\n/);
+  const lines = text.split('\n');
+  const usual = 2 * ends.filter((end) => end === '\r\n').length > ends.length ? '\r\n' : '\n';
+  const changed = old.findIndex((line, at) => line !== lines[at]);
+  const added = lines.length - old.length;
+  const isOld = (at) => added === 0 || changed < 0 || at < changed;
+  return lines.map((line, at) => (at === lines.length - 1 ? line
+    : line + ((isOld(at) ? ends[at] : line === old[at - added] ? ends[at - added] : null) ?? usual))).join('');
 }

@@ -198,7 +198,8 @@ internal sealed class InspectorApi : IDisposable
         if (ExchangeId.Read(request["since"], store.Node) is { } since && store.Version == since && Number(request["wait"]) is { } seconds)
         {
             var wait = TimeSpan.FromSeconds(Math.Min(seconds, _longestWait.TotalSeconds));
-            await store.WaitForChangeAsync(since, wait, cancellationToken).ConfigureAwait(false);
+            using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, request.Gone);
+            await store.WaitForChangeAsync(since, wait, either.Token).ConfigureAwait(false);
         }
 
         var filter = new ExchangeFilter(request);

@@ -24,6 +24,9 @@ internal sealed record InspectorRequest
     /// <summary>Whether a node of the cluster asks, for what it shows to somebody that it has checked.</summary>
     public bool IsOfNode { get; init; }
 
+    /// <summary>Cancelled when the caller has gone: no change is waited for any longer.</summary>
+    public CancellationToken Gone { get; init; }
+
     /// <summary>Whether secrets are asked for.</summary>
     public bool Reveals => this["reveal"] == "1";
 

@@ -20,72 +20,19 @@ internal static class ProxyEntryCommand
     public static async Task<int> RunAsync(string[] args)
     {
         args = EntryWords.Named(args);
-        if (EntryHelp.Asked(args) is { } help)
+        try
         {
-            await Console.Out.WriteAsync(help).ConfigureAwait(false);
-            return 0;
+            if (await RunCommandAsync(args).ConfigureAwait(false) is { } exitCode)
+            {
+                return exitCode;
+            }
         }
-
-        if (EntryWords.MistakeOf(args) is { } mistake)
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync(EntryWords.UsageOf(args[0])).ConfigureAwait(false);
-            return SettingsErrorFormatter.ExitCode;
-        }
-
-        if (SessionsCommand.IsMeant(args))
-        {
-            return await SessionsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (TokensCommand.IsMeant(args))
-        {
-            return await TokensCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (TokenCommand.IsMeant(args))
-        {
-            return TokenCommand.Run(args, Console.Out, Console.Error);
-        }
-
-        if (PoliciesCommand.IsMeant(args))
-        {
-            return await PoliciesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (AgentsCommand.IsMeant(args))
-        {
-            return await AgentsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (RequestsCommand.IsMeant(args))
-        {
-            return await RequestsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (CertificatesCommand.IsMeant(args))
-        {
-            return await CertificatesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (CertificateCommand.IsMeant(args))
-        {
-            return CertificateCommand.Run(args, Console.Out, Console.Error);
-        }
-
-        if (ClusterNodesCommand.IsMeant(args))
-        {
-            return await ClusterNodesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
-        }
-
-        if (ClusterCommand.IsMeant(args))
-        {
-            return ClusterCommand.Run(args, Console.Out, Console.Error);
-        }
-
-        if (HealthCommand.IsMeant(args))
-        {
-            return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            // Commands have their own words for their files: this is the output, which is closed, or on a disk that is full.
+            var reason = PlainText.Clean((exception.InnerException ?? exception).Message);
+            await Console.Error.WriteLineAsync($"tunnel2-entry: the output cannot be written: {reason}").ConfigureAwait(false);
+            return ExitStartFailed;
         }
 
         if (FindStray(args) is { } stray)
@@ -192,6 +139,80 @@ internal static class ProxyEntryCommand
             // The system handles the second signal, which ends the process.
             context.Cancel = stop.TrySetResult();
         }
+    }
+
+    /// <summary>Runs the command that is meant; null: none, but the server.</summary>
+    private static async Task<int?> RunCommandAsync(string[] args)
+    {
+        if (EntryHelp.Asked(args) is { } help)
+        {
+            await Console.Out.WriteAsync(help).ConfigureAwait(false);
+            return 0;
+        }
+
+        if (EntryWords.MistakeOf(args) is { } mistake)
+        {
+            await Console.Error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync(EntryWords.UsageOf(args[0])).ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
+        }
+
+        if (SessionsCommand.IsMeant(args))
+        {
+            return await SessionsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (TokensCommand.IsMeant(args))
+        {
+            return await TokensCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (TokenCommand.IsMeant(args))
+        {
+            return TokenCommand.Run(args, Console.Out, Console.Error);
+        }
+
+        if (PoliciesCommand.IsMeant(args))
+        {
+            return await PoliciesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (AgentsCommand.IsMeant(args))
+        {
+            return await AgentsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (RequestsCommand.IsMeant(args))
+        {
+            return await RequestsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (CertificatesCommand.IsMeant(args))
+        {
+            return await CertificatesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (CertificateCommand.IsMeant(args))
+        {
+            return CertificateCommand.Run(args, Console.Out, Console.Error);
+        }
+
+        if (ClusterNodesCommand.IsMeant(args))
+        {
+            return await ClusterNodesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        if (ClusterCommand.IsMeant(args))
+        {
+            return ClusterCommand.Run(args, Console.Out, Console.Error);
+        }
+
+        if (HealthCommand.IsMeant(args))
+        {
+            return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+        }
+
+        return null;
     }
 
     internal static void ConfigureLogging(ILoggingBuilder logging, LogLevel level) => logging

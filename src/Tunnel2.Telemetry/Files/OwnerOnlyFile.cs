@@ -11,8 +11,11 @@ internal static partial class OwnerOnlyFile
 {
     private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite;
     private const int AtEmptyPath = 0x1000;
+    private const int WorkingFolder = -100;
+    private const int StatusLength = 256;
     private const uint BasicStats = 0x7FF;
     private const int UidOffset = 20;
+    private const int GidOffset = 24;
     private const int ModeOffset = 28;
     private const int TypeMask = 0xF000;
     private const int RegularFile = 0x8000;
@@ -89,13 +92,36 @@ internal static partial class OwnerOnlyFile
 
     /// <summary>Whether an open file is a regular file of this user or of root; true if the system cannot say.</summary>
     internal static bool IsTrusted(SafeFileHandle file) =>
-        !TryLook(file, out var type, out var owner) || (type == RegularFile && (owner == GetEffectiveUserId() || owner == 0));
+        !TryLook(file, out var type, out var owner, out _) || (type == RegularFile && (owner == GetEffectiveUserId() || owner == 0));
+
+    /// <summary>
+    /// Whether a path is that of a file, or of nothing: a new one may take its place. A pipe or a device (/dev/stdout) can only be written
+    /// to.
+    /// </summary>
+    internal static unsafe bool IsReplaceable(string path)
+    {
+        byte* status = stackalloc byte[StatusLength];
+        return !OperatingSystem.IsLinux()
+            || Statx(WorkingFolder, path, 0, BasicStats, status) != 0
+            || (*(ushort*)(status + ModeOffset) & TypeMask) == RegularFile;
+    }
+
+    /// <summary>Gives a file to the owner and group of another one, as it has to be before it takes that one's place.</summary>
+    /// <returns>False: this user may not do that. True if the system cannot say whose they are.</returns>
+    internal static bool TryGiveToOwnerOf(string path, string other)
+    {
+        using var from = File.OpenHandle(other, share: FileShare.ReadWrite | FileShare.Delete);
+        using var to = File.OpenHandle(path, share: FileShare.ReadWrite | FileShare.Delete);
+        return !TryLook(from, out _, out var owner, out var group)
+            || (TryLook(to, out _, out var ownerNow, out var groupNow) && (owner, group) == (ownerNow, groupNow))
+            || ChangeOwner(path, owner, group) == 0;
+    }
 
     private static void Narrow(SafeFileHandle file)
     {
         // A device or a pipe (/dev/null, /dev/stdout) is shared, and another user's file is that user's decision.
         if (OperatingSystem.IsWindows()
-            || !TryLook(file, out var type, out var owner)
+            || !TryLook(file, out var type, out var owner, out _)
             || type != RegularFile
             || owner != GetEffectiveUserId())
         {
@@ -109,16 +135,16 @@ internal static partial class OwnerOnlyFile
         }
     }
 
-    private static unsafe bool TryLook(SafeFileHandle file, out int type, out uint owner)
+    private static unsafe bool TryLook(SafeFileHandle file, out int type, out uint owner, out uint group)
     {
-        (type, owner) = (0, 0);
+        (type, owner, group) = (0, 0, 0);
         if (!OperatingSystem.IsLinux())
         {
             return false;
         }
 
         var added = false;
-        byte* status = stackalloc byte[256];
+        byte* status = stackalloc byte[StatusLength];
         try
         {
             file.DangerousAddRef(ref added);
@@ -137,11 +163,15 @@ internal static partial class OwnerOnlyFile
 
         type = *(ushort*)(status + ModeOffset) & TypeMask;
         owner = *(uint*)(status + UidOffset);
+        group = *(uint*)(status + GidOffset);
         return true;
     }
 
     [LibraryImport("libc", EntryPoint = "geteuid")]
     private static partial uint GetEffectiveUserId();
+
+    [LibraryImport("libc", EntryPoint = "chown", StringMarshalling = StringMarshalling.Utf8)]
+    private static partial int ChangeOwner(string path, uint owner, uint group);
 
     [LibraryImport("libc", EntryPoint = "statx", StringMarshalling = StringMarshalling.Utf8)]
     private static unsafe partial int Statx(int directory, string path, int flags, uint mask, byte* status);

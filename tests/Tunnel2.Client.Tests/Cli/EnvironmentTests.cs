@@ -105,6 +105,24 @@ public sealed class EnvironmentTests
     [InlineData("TUNNEL2_CLIENT_KEY")]
     public void An_empty_variable_is_none(string name) => Assert.NotNull(Parse("http 3000", (name, "")).Options);
 
+    /// <summary>As where a file of Compose takes it from a variable that is not there.</summary>
+    [Theory]
+    [InlineData("TUNNEL2_BASIC_AUTH", "")]
+    [InlineData("TUNNEL2_ALLOW_IP", "")]
+    [InlineData("TUNNEL2_DENY_IP", " ")]
+    [InlineData("TUNNEL2_JWT_ISSUER", "")]
+    [InlineData("TUNNEL2_JWT_AUDIENCE", "")]
+    [InlineData("TUNNEL2_OIDC", "")]
+    [InlineData("TUNNEL2_CLIENT_CA", "")]
+    [InlineData("TUNNEL2_POLICY", "")]
+    [InlineData("TUNNEL2_VERIFY_WEBHOOK", "")]
+    public void A_rule_for_visitors_that_came_out_empty_opens_nothing(string name, string value)
+    {
+        var parsed = Parse("http 3000", (name, value));
+        Assert.Null(parsed.Options);
+        Assert.Contains($"{name}: is empty", parsed.Mistake, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void Help_names_every_variable() => Assert.All(
         AgentSettingTable.All.Select(static setting => setting.Variable)

@@ -122,4 +122,43 @@ public sealed class ConfigCommandTests : IDisposable
         Assert.Equal(0, await RunAsync("config edit"));
         Assert.Contains("Nothing has changed.", _output.ToString(), StringComparison.Ordinal);
     }
+
+    /// <summary>As the package of Debian has it: root's, and readable for the group that the agent runs with.</summary>
+    [Fact]
+    public async Task Edit_leaves_the_file_its_owner_its_group_and_its_mode()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux() && Environment.UserName == "root", "Only root gives files to others.");
+        await File.WriteAllTextAsync(FileName, Good, TestContext.Current.CancellationToken);
+        await ShellAsync($"chmod 640 {FileName}; chown 65534:65533 {FileName}");
+        _editor = "sed -i s/3000/3001/";
+        Assert.Equal(0, await RunAsync("config edit"));
+        Assert.Equal("65534:65533 640\n", await ShellAsync($"stat -c '%u:%g %a' {FileName}"));
+        Assert.Contains(
+            "upstream: 3001", await File.ReadAllTextAsync(FileName, TestContext.Current.CancellationToken), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Edit_keeps_what_was_written_where_the_file_was_changed_meanwhile()
+    {
+        Assert.SkipWhen(OperatingSystem.IsWindows(), "The editor is a shell command.");
+        _editor = $"""sh -c 'echo "# another" >> {FileName}; sed -i s/3000/3001/ "$0"'""";
+        Assert.Equal(1, await RunAsync("config edit", Good));
+        string text = await File.ReadAllTextAsync(FileName, TestContext.Current.CancellationToken);
+        Assert.EndsWith("# another\n", text, StringComparison.Ordinal);
+        Assert.Contains($"is in {FileName}.edited", _error.ToString(), StringComparison.Ordinal);
+        Assert.Contains(
+            "upstream: 3001", await File.ReadAllTextAsync(FileName + ".edited", TestContext.Current.CancellationToken),
+            StringComparison.Ordinal);
+        Assert.Equal(2, _folder.GetFiles().Length);
+    }
+
+    private static async Task<string> ShellAsync(string command)
+    {
+        using var shell = System.Diagnostics.Process.Start(
+            new System.Diagnostics.ProcessStartInfo("/bin/sh", ["-c", command]) { RedirectStandardOutput = true })!;
+        string output = await shell.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken);
+        await shell.WaitForExitAsync(TestContext.Current.CancellationToken);
+        Assert.Equal(0, shell.ExitCode);
+        return output;
+    }
 }

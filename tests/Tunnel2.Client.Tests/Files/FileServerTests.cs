@@ -255,6 +255,22 @@ public sealed class FileServerTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task A_listing_that_is_not_whole_says_so()
+    {
+        for (int i = 0; i <= 10_000; i++)
+        {
+            Write($"empty folder/{i}", "");
+        }
+
+        HttpClient client = Start(lists: true);
+        string page = await client.GetStringAsync(new Uri("/empty%20folder/", UriKind.Relative), TestContext.Current.CancellationToken);
+        Assert.Contains("more than 10000 names", page, StringComparison.Ordinal);
+        File.Delete(Path.Combine(_root, "index.html"));
+        page = await client.GetStringAsync(new Uri("/", UriKind.Relative), TestContext.Current.CancellationToken);
+        Assert.DoesNotContain("more than", page, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task Several_requests_share_a_connection()
     {
         Start();

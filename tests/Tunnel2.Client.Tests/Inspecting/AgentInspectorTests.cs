@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Client.CommandLine;
@@ -93,6 +94,31 @@ public sealed class AgentInspectorTests : IDisposable
         }
 
         Directory.Delete(Path.GetDirectoryName(file)!, recursive: true);
+    }
+
+    /// <summary>As with /dev/stdout: a file in its place would be the end of it, for all programs of the machine.</summary>
+    [Fact]
+    public async Task The_file_takes_the_place_of_no_pipe()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Makes a pipe with mkfifo.");
+        DirectoryInfo folder = Directory.CreateTempSubdirectory("tunnel2-");
+        string pipe = Path.Combine(folder.FullName, "pipe");
+        using (Process make = Process.Start("mkfifo", [pipe]))
+        {
+            await make.WaitForExitAsync(TestContext.Current.CancellationToken);
+        }
+
+        var port = FreePort.Next();
+        await RunAsync(["http", "3000", "--name", "web", "--inspect-listen", $"{port}"], async _ =>
+        {
+            Task<string> read = Task.Run(() => File.ReadAllText(pipe), TestContext.Current.CancellationToken);
+            Assert.Equal(0, await RunAsync(
+                ["inspect", "export", "--har", pipe, $"--from=127.0.0.1:{port}"],
+                static _ => throw new InvalidOperationException("must not run")));
+            Assert.StartsWith("{\"log\":", await read, StringComparison.Ordinal);
+        });
+        Assert.Equal([pipe], Directory.GetFileSystemEntries(folder.FullName));
+        folder.Delete(recursive: true);
     }
 
     [Fact]

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Net;
 using System.Text;
 using System.Text.Json;
@@ -64,6 +65,24 @@ public sealed partial class InspectorListenerTests
         Assert.NotNull(inspected.Store.Find(1));
         Assert.Equal(204, (await inspected.RawAsync("DELETE", Exchanges, host, $"Origin: http://{host}\r\n")).Head.StatusCode);
         Assert.Null(inspected.Store.Find(1));
+    });
+
+    /// <summary>A page that is loaded again and again leaves a wait behind each time, and there are 32 connections.</summary>
+    [Fact]
+    public Task Waits_of_callers_that_have_gone_take_no_connections() => InspectedTunnel.RunAsync(Mirror.ServeAsync, async inspected =>
+    {
+        var host = $"127.0.0.1:{inspected.EndPoint.Port}";
+        using var list = JsonDocument.Parse((await inspected.RawAsync("GET", Exchanges, host)).Body.Text());
+        var version = list.RootElement.GetProperty("version").GetInt64();
+        for (var i = 0; i < 40; i++)
+        {
+            await using var caller = await RawHttpClient.ConnectAsync(inspected.EndPoint);
+            await caller.WriteAsync($"GET {Exchanges}?since={version}&wait=25 HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        }
+
+        var watch = Stopwatch.StartNew();
+        Assert.Equal(200, (await inspected.RawAsync("GET", Exchanges, host)).Head.StatusCode);
+        Assert.InRange(watch.Elapsed, TimeSpan.Zero, TimeSpan.FromSeconds(20));
     });
 
     [Fact]

@@ -68,6 +68,21 @@ public sealed class BodyViewTests
         Assert.NotEqual(DecodingState.Plain, view.Decoding);
     }
 
+    /// <summary>A browser's <c>fetch</c> sends a text under this type, and <c>enctype="text/plain"</c> sends a form so.</summary>
+    [Theory]
+    [InlineData("user=me&password=hunter2", "user=me&password=***")]
+    [InlineData("user=me\r\npassword=hunter two\r\n", "user=me\r\npassword=***\r\n")]
+    [InlineData("see https://me:pw@h/?token=abc (why?)", "see https://***@h/?token=*** (why?)")]
+    [InlineData("GET / HTTP/1.1\r\nAuthorization: Basic abc\r\nX: y\r\n\r\n", "GET / HTTP/1.1\r\nAuthorization: ***\r\nX: y\r\n\r\n")]
+    [InlineData("data: {\"a\":\"b=c\"}\ndata: https://me:pw@h/\n", "data: {\"a\":\"b=c\"}\ndata: https://***@h/\n")]
+    [InlineData("42[\"auth\",{\"token\":\"a=b\",\"x\":\"y=z\"}]", "42[\"auth\",{\"token\":\"***\",\"x\":\"y=z\"}]")]
+    [InlineData("the token = x, and a password=y in prose", "the token = x, and a password=y in prose")]
+    public void Plain_text_is_looked_through_for_forms_and_urls(string text, string shown)
+    {
+        Assert.Equal(shown.TrimEnd(), View("Content-Type: text/plain;charset=UTF-8", Sample.Bytes(text)).Text.TrimEnd());
+        Assert.Equal(shown.TrimEnd(), View("X: y", Sample.Bytes(text)).Text.TrimEnd());
+    }
+
     [Theory]
     [InlineData("zstd")]
     [InlineData("gzip, zstd")]

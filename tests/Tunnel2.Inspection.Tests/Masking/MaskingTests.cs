@@ -30,7 +30,38 @@ public sealed class MaskingTests
         "<https://h/?page=2>; rel=\"next\", <https://h/?token=***>; rel=\"last\"")]
     [InlineData("Link", "<https://h/?page=2>, <https://user:secret@h/>", "<https://h/?page=2>, <https://***@h/>")]
     [InlineData("X-Event", "{\"a\":1,\"password\":\"x\"}", "{\"a\":1,\"password\":\"***\"}")]
+    [InlineData("Location", "//me:secret@h/p", "//***@h/p")]
+    [InlineData("Location", "https://me:sec@ret@h/p@q", "https://***@h/p@q")]
+    [InlineData("Location", "https://h/https://me:secret@h/", "https://h/https://***@h/")]
+    [InlineData("Location", "https://h//me@x", "https://h//me@x")]
+    [InlineData("Refresh", "0; url=https://h/?token=abc", "0; url=https://h/?token=***")]
+    [InlineData("Content-Type", "text/x; token=ab/cd; charset=utf-8", "text/x; token=***; charset=utf-8")]
+    [InlineData("Content-Security-Policy", "default-src 'self'; report-uri /r?a=1", "default-src 'self'; report-uri /r?a=1")]
+    [InlineData("Ocp-Apim-Subscription-Key", "k", "***")]
+    [InlineData("DPoP", "k", "***")]
+    [InlineData("Sec-WebSocket-Protocol", "access_token, abc", "***")]
+    [InlineData("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.YWJj, v4.channel.k8s.io", "***")]
+    [InlineData("Sec-WebSocket-Protocol", "graphql-ws, chat", "graphql-ws, chat")]
+    [InlineData("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQ==")]
+    [InlineData("X-Identity", "is eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbg, yes", "is ***, yes")]
+    [InlineData("X-Version", "eyJ.1.2", "eyJ.1.2")]
     public void Fields(string name, string value, string shown) => Assert.Equal(shown, MaskingRules.BuiltIn.OfField(name, value));
+
+    [Theory]
+    [InlineData("/p?a=1;token=x", "/p?a=1;token=***")]
+    [InlineData("/p?a=1;token=x;b=2&c=3", "/p?a=1;token=***;b=2&c=3")]
+    [InlineData("/p?a;pin=1", "/p?a;pin=***")]
+    [InlineData("/p?token=x;y&b=2", "/p?token=***&b=2")]
+    [InlineData("/p?payload={\"token\":\"a;b\"};x=1", "/p?payload={\"token\":\"***\"};x=1")]
+    [InlineData("/p;jsessionid=1F2E.node1/q?a=1", "/p;jsessionid=***/q?a=1")]
+    [InlineData("/p;v=1;pin=2", "/p;v=1;pin=***")]
+    [InlineData("/app#/reset?a=1&pin=2", "/app#/reset?a=1&pin=***")]
+    [InlineData("/app#/reset?pin=2", "/app#/reset?pin=***")]
+    [InlineData("/p?card[cvc]=1&card%5Bcvc%5D%5B%5D=2&card[name]=3", "/p?card[cvc]=***&card%5Bcvc%5D%5B%5D=***&card[name]=3")]
+    [InlineData("/p?user.pin=1&pin.x=2", "/p?user.pin=***&pin.x=2")]
+    [InlineData("/v/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbg/x", "/v/***/x")]
+    [InlineData("/a=b/c=d;e=f?g=h", "/a=b/c=d;e=f?g=h")]
+    public void Urls(string url, string shown) => Assert.Equal(shown, MaskingRules.BuiltIn.OfUrl(url));
 
     [Theory]
     [InlineData("a=1&password=x&b=2", "a=1&password=***&b=2")]
@@ -70,6 +101,14 @@ public sealed class MaskingTests
     [InlineData("""{"url":"https:\/\/h\/?token=a\u0026x=1"}""", """{"url":"https://h/?token=***&x=1"}""")]
     [InlineData("""{"a":"is token=x right?"}""", """{"a":"is token=x right?"}""")]
     [InlineData("""{"url":"/login?next=%2F%3Ftoken%3Dx"}""", """{"url":"/login?next=%2F%3Ftoken%3D***"}""")]
+    [InlineData("""{"url":"/p\u003ftoken=x"}""", """{"url":"/p?token=***"}""")]
+    [InlineData("""{"url":"https:\/\/me:pw\u0040h\/"}""", """{"url":"https://***@h/"}""")]
+    [InlineData("""{"a":"\u007b\u0022pin\u0022:1}"}""", """{"a":"{\"pin\":\"***\"}"}""")]
+    [InlineData("""{"body":"a=1&client_secret=x"}""", """{"body":"a=1&client_secret=***"}""")]
+    [InlineData("""{"db":"Server=h;Password=x"}""", """{"db":"Server=h;Password=***"}""")]
+    [InlineData("""{"error":"see https://me:pw@h/?token=x today"}""", """{"error":"see https://***@h/?token=*** today"}""")]
+    [InlineData("""{"a":"line\nnext"}""", """{"a":"line\nnext"}""")]
+    [InlineData("""{"id":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbg"}""", """{"id":"***"}""")]
     [InlineData("""{"token":""", """{"token":""")]
     [InlineData("\"", "\"")]
     [InlineData("\"\\", "\"\\")]
@@ -106,7 +145,22 @@ public sealed class MaskingTests
         Assert.EndsWith("***\r\n--b--\r\n", shown, StringComparison.Ordinal);
     }
 
+    /// <summary>Programs that make their own bodies take the line ends of their system, and services read them.</summary>
     [Theory]
+    [InlineData("\n")]
+    [InlineData("\r\n")]
+    public void Multipart_forms_with_line_ends_of_either_kind(string end)
+    {
+        var body = $"--b{end}Content-Disposition: form-data; name=\"pin\"{end}{end}SECRET{end}--b{end}"
+            + $"Content-Disposition: form-data; name=\"a\"{end}{end}SHOWN{end}--b--{end}";
+        var shown = Encoding.ASCII.GetString(MultipartMask.Apply(Encoding.ASCII.GetBytes(body), "b", MaskingRules.BuiltIn, out _));
+        Assert.Equal(body.Replace("SECRET", "***", StringComparison.Ordinal), shown);
+    }
+
+    [Theory]
+    [InlineData("Content-Disposition: form-data; name=\"card[cvc]\"")]
+    [InlineData("Content-Disposition: form-data; name = pin")]
+    [InlineData("Content-Disposition: form-data; name*=UTF-8''pin")]
     [InlineData("Content-Disposition: form-data; filename=\"a;name=b\"; name=\"password\"")]
     [InlineData("X-Note: name=b\r\nContent-Disposition: form-data; name=password")]
     [InlineData("Content-Disposition: form-data;name=\"password\";filename=\"x\"")]

@@ -197,6 +197,49 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
             page.AssertClean();
         });
 
+    /// <summary>A browser has six connections to a server: waits that are left behind would hold up all else.</summary>
+    [Fact]
+    public Task A_list_that_is_no_longer_wanted_is_not_waited_for() => RunAsync(atEntry: false, async (inspected, open) =>
+    {
+        await using var page = await open(1280, ColorScheme.Light);
+        await inspected.Tunnel.ExchangeAsync("/bytes/10");
+        var waits = new ConcurrentDictionary<IRequest, bool>();
+        page.Page.RequestFailed += (_, request) => waits.TryRemove(request, out var _);
+        page.Page.RequestFinished += (_, request) => waits.TryRemove(request, out var _);
+        foreach (var kind in new[] { "http", "", "http", "", "http", "", "http", "" })
+        {
+            var wait = await page.Page.RunAndWaitForRequestAsync(
+                () => page.Page.SelectOptionAsync("#kind", kind), "**/exchanges*wait=20*");
+            waits.TryAdd(wait, true);
+        }
+
+        await Row(page, "/bytes/10").ClickAsync();
+        await page.WaitForTextAsync("#panel pre", "200");
+        Assert.InRange(waits.Count, 0, 2);
+        page.AssertClean();
+    });
+
+    /// <summary>A text field keeps no carriage return, and a service reads no multipart form without them.</summary>
+    [Fact]
+    public Task An_edited_body_has_the_line_ends_that_it_had() => RunAsync(atEntry: false, async (inspected, open) =>
+    {
+        await using var page = await open(1280, ColorScheme.Light);
+        await using var visitor = await inspected.Tunnel.ConnectAsync();
+        const string Form = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nfirst\r\n--b\r\n"
+            + "Content-Disposition: form-data; name=\"file\"; filename=\"x.txt\"\r\n\r\none\ntwo\n\r\n--b--\r\n";
+        await visitor.WriteAsync(
+            $"POST /echo HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+                + $"Content-Length: {Form.Length}\r\n\r\n{Form}");
+        await visitor.ReadBodyAsync(await visitor.ReadHeadAsync());
+        await Row(page, "/echo").ClickAsync();
+        await page.Page.ClickAsync("#edit");
+        var text = await page.Page.InputValueAsync("dialog[open] textarea");
+        await page.Page.FillAsync("dialog[open] textarea", text.Replace("first", "other", StringComparison.Ordinal));
+        await page.Page.ClickAsync("#send");
+        await page.WaitForTextAsync("dialog[open] .note", $"Bodies: {Form.Length} and {Form.Length} bytes");
+        page.AssertClean();
+    });
+
     [Theory]
     [InlineData(false)]
     [InlineData(true)]

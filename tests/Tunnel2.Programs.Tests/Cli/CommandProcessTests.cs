@@ -44,6 +44,26 @@ public sealed class CommandProcessTests(SharedTunnels tunnels) : IDisposable
         Assert.Contains($"made by 'tunnel2 completion {shell}'", output, StringComparison.Ordinal);
     }
 
+    /// <summary>A full disk and a closed output are no fault of the program, and no reason for a stack trace.</summary>
+    [Theory]
+    [InlineData("version", ">/dev/full")]
+    [InlineData("completion bash", ">/dev/full")]
+    [InlineData("status", ">&-")]
+    [InlineData("help http", ">&-")]
+    public async Task An_output_that_cannot_be_written_is_said(string words, string redirection)
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Has /dev/full.");
+        ShellResult agent = await Shell.RunBashAsync(
+            $"XDG_RUNTIME_DIR=$2 dotnet \"$1\" {words} {redirection}", BuiltPrograms.AgentPath, _folder["run"]);
+        Assert.Equal(1, agent.ExitCode);
+        Assert.StartsWith("tunnel2: the output cannot be written: ", agent.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', agent.Output.Trim());
+
+        ShellResult entry = await Shell.RunBashAsync($"dotnet \"$1\" token create --name web {redirection}", BuiltPrograms.EntryPath);
+        Assert.Equal(1, entry.ExitCode);
+        Assert.StartsWith("tunnel2-entry: the output cannot be written: ", entry.Output, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task A_token_is_made_used_listed_and_revoked()
     {
