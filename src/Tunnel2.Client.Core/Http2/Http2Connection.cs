@@ -111,6 +111,18 @@ internal sealed partial class Http2Connection
         }
     }
 
+    /// <summary>Whether the service has ended it, or said that it will, before it took a request.</summary>
+    public bool HasServedNothing
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _isRetired && !_hasGivenWay && _taken == 0 && _nextId == 1;
+            }
+        }
+    }
+
     /// <summary>Whether it is closed for good.</summary>
     public bool IsClosed { get; private set; }
 

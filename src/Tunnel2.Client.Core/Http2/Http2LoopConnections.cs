@@ -1,5 +1,6 @@
 using System.Net.Security;
 using Tunnel2.Client.Core.Backend;
+using Tunnel2.Http2.Frames;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Transport.Epoll;
 
@@ -16,6 +17,9 @@ internal sealed class Http2LoopConnections
     /// <summary>How many connections there may be.</summary>
     public const int MaxConnections = 32;
 
+    /// <summary>How many connections in a row the service may end before they took a request: then it takes none now.</summary>
+    private const int MostUseless = 3;
+
     private readonly Http2Connections _owner;
     private readonly EpollLoop? _loop;
     private readonly Lock _gate = new();
@@ -23,6 +27,7 @@ internal sealed class Http2LoopConnections
     private readonly LinkedList<Waiter> _waiters = new();
     private int _waiting;
     private bool _isOpening;
+    private int _useless;
     private bool _hasEnded;
 
     public Http2LoopConnections(Http2Connections owner, EpollLoop? loop)
@@ -268,6 +273,15 @@ internal sealed class Http2LoopConnections
         catch (Exception exception)
         {
             _owner.Faults.Add("connection to an HTTP/2 service", exception);
+        }
+
+        _useless = failed.Connection is { HasServedNothing: true } ? _useless + 1 : 0;
+        if (_useless == MostUseless)
+        {
+            // Those who wait would have it asked again and again, as fast as it answers.
+            _useless = 0;
+            failed = new Http2Place(
+                null, new BackendFailure(StreamResetReason.Refused, StreamResetDetails.OfHttp2((uint)Http2ErrorCode.RefusedStream)));
         }
 
         lock (_gate)

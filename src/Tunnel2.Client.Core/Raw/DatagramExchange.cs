@@ -1,8 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
-using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Client.Core.Backend;
-using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Exchanges;
 using Tunnel2.Multiplexing.Streams;
@@ -18,7 +16,7 @@ namespace Tunnel2.Client.Core.Raw;
 /// when ProxyEntry resets the stream, because the visitor was silent for long.
 /// </summary>
 [SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that is called.")]
-internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stream, BackendTarget target)
+internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stream, DatagramTarget target)
 {
     private const int LargestDatagram = 65_535;
 
@@ -30,6 +28,8 @@ internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stre
     private readonly Lock _gate = new();
     private readonly StreamId _id = stream.Id;
     private readonly CancellationTokenSource _ending = new();
+    private readonly DatagramReader _datagrams = new(exchanges.Context.Buffers);
+    private DatagramSocket? _service;
     private long _sent;
     private long _received;
     private bool _isAborted;
@@ -98,14 +98,14 @@ internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stre
 
         try
         {
-            using var socket = await ConnectAsync().ConfigureAwait(false);
-            if (!RawHead.TryAnswer(stream))
+            _service = await ConnectAsync().ConfigureAwait(false);
+            if (!RawHead.TryAnswer(stream) || (_service.HasOthers && !await ToServiceAsync(firstAlone: true).ConfigureAwait(false)))
             {
                 return BackendFailure.None;
             }
 
-            var toService = ToServiceAsync(socket);
-            var failure = await FromServiceAsync(socket).ConfigureAwait(false);
+            var toService = ToServiceAsync(firstAlone: false);
+            var failure = await FromServiceAsync(_service).ConfigureAwait(false);
             stream.ResetAfterHead(failure.IsNone ? StreamResetReason.Cancel : failure.Reason, failure.Detail);
             await toService.ConfigureAwait(false);
             return failure;
@@ -120,49 +120,21 @@ internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stre
         }
         finally
         {
+            _datagrams.Release();
+            _service?.Dispose();
             slots.Release();
         }
     }
 
-    private async ValueTask<Socket> ConnectAsync()
-    {
-        if (OpenFiles.AreAlmostUsedUp())
-        {
-            throw new SocketException((int)SocketError.TooManyOpenSockets);
-        }
-
-        var addresses = await Dns.GetHostAddressesAsync(target.Host, _ending.Token).ConfigureAwait(false);
-        var last = new SocketException((int)SocketError.HostNotFound);
-        foreach (var address in addresses)
-        {
-            var socket = new Socket(address.AddressFamily, SocketType.Dgram, ProtocolType.Udp);
-            try
-            {
-                await socket.ConnectAsync(new IPEndPoint(address, target.Port), _ending.Token).ConfigureAwait(false);
-
-                // A send never waits: what the socket does not take is dropped.
-                socket.Blocking = false;
-                return socket;
-            }
-            catch (SocketException exception)
-            {
-                last = exception;
-                socket.Dispose();
-            }
-            catch
-            {
-                socket.Dispose();
-                throw;
-            }
-        }
-
-        throw last;
-    }
+    private async ValueTask<DatagramSocket> ConnectAsync() => OpenFiles.AreAlmostUsedUp()
+        ? throw new SocketException((int)SocketError.TooManyOpenSockets)
+        : new DatagramSocket(target, await target.ResolveAsync(_ending.Token).ConfigureAwait(false));
 
     /// <summary>Sends what the stream brings, until the stream ends.</summary>
-    private async Task ToServiceAsync(Socket socket)
+    /// <param name="firstAlone">Or until something was sent: before that, nothing can come from the service.</param>
+    /// <returns>False when the stream has ended.</returns>
+    private async Task<bool> ToServiceAsync(bool firstAlone)
     {
-        var datagrams = new DatagramReader(_context.Buffers);
         try
         {
             while (true)
@@ -171,52 +143,63 @@ internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stre
                 if (!stream.TryRead(out var item) || item.Kind != StreamItemKind.Data)
                 {
                     _ending.Cancel();
-                    return;
+                    return false;
                 }
 
-                Send(socket, datagrams, item.Memory.Span);
+                var hasSent = TrySend(item.Memory.Span, firstAlone);
                 _sent += item.Memory.Length;
                 stream.ConsumeData(item.Memory.Length);
+                if (firstAlone && hasSent)
+                {
+                    return true;
+                }
             }
         }
         catch (ObjectDisposedException)
         {
             // The association is over.
-        }
-        finally
-        {
-            datagrams.Release();
+            return false;
         }
     }
 
-    private static void Send(Socket socket, DatagramReader datagrams, ReadOnlySpan<byte> bytes)
+    private bool TrySend(ReadOnlySpan<byte> bytes, bool isFirst)
     {
-        while (datagrams.TryRead(ref bytes, out var datagram))
+        var hasSent = false;
+        while (_datagrams.TryRead(ref bytes, out var datagram))
         {
-            try
+            if (isFirst && !hasSent)
             {
-                socket.Send(datagram, SocketFlags.None);
+                _service!.SendFirst(datagram);
             }
-            catch (SocketException)
+            else
             {
-                // No room, or an answer of the service's system to an earlier one, which the receive reports.
+                _service!.Send(datagram);
             }
+
+            hasSent = true;
         }
+
+        return hasSent;
     }
 
     /// <summary>
     /// Passes on what the service sends. While the stream has no credit, datagrams wait in the socket's queue, which drops what has no
     /// room. A silent association holds no buffer, because there may be thousands.
     /// </summary>
-    private async ValueTask<BackendFailure> FromServiceAsync(Socket socket)
+    private async ValueTask<BackendFailure> FromServiceAsync(DatagramSocket service)
     {
         try
         {
             while (true)
             {
-                await WaitForDatagramAsync(socket).ConfigureAwait(false);
-                if (TryReceive(socket, out var datagram, out var length)
-                    && !await TryPassOnAsync(datagram, length).ConfigureAwait(false))
+                await WaitForDatagramAsync(service.Socket).ConfigureAwait(false);
+                if (!TryReceive(service.Socket, out var datagram, out var length))
+                {
+                    continue;
+                }
+
+                service.Answered();
+                if (!await TryPassOnAsync(datagram, length).ConfigureAwait(false))
                 {
                     return BackendFailure.None;
                 }
@@ -224,6 +207,7 @@ internal sealed class DatagramExchange(RawExchanges exchanges, TunnelStream stre
         }
         catch (SocketException exception)
         {
+            service.Failed();
             return BackendFailure.FromConnect(exception.SocketErrorCode);
         }
         catch (OperationCanceledException)

@@ -22,7 +22,7 @@ internal sealed class RawExchanges(ExchangeContext context, EpollLoop? loop, Age
     };
 
     /// <summary>The service of datagrams; null for a tunnel of connections.</summary>
-    private readonly BackendTarget? _datagrams = options.Kind == SessionKind.Udp ? options.Upstream : null;
+    private readonly DatagramTarget? _datagrams = options.Kind == SessionKind.Udp ? new DatagramTarget(options.Upstream) : null;
 
     public ExchangeContext Context => context;
 

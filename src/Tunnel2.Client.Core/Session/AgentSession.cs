@@ -270,7 +270,7 @@ internal sealed class AgentSession
             return ConnectionEnd.RejectedPermanently(problem) with { IsFinishing = true };
         }
 
-        _ = ClimbAsync(pool, running);
+        var climbing = ClimbAsync(pool, running);
         _events.Uplinks(pool.Read);
         _events.Routed(route with { Reason = _ways.IsDetour ? _ways.Reason : null });
         _options.Inspection?.SetPublicUrls(welcome.PublicUrls);
@@ -285,11 +285,16 @@ internal sealed class AgentSession
 
         var replaced = _place?.WhenReplaced ?? goodbye.Task;
         await Task.WhenAny(running, goodbye.Task, replaced).ConfigureAwait(false);
-        _ways.Ended(_ways.Current, _timeProvider.GetElapsedTime(started));
+        var way = _ways.Current;
+        var wayTime = _timeProvider.GetElapsedTime(climbing is { IsCompletedSuccessfully: true, Result: { } climbed } ? climbed : started);
         if (running.IsCompleted || stop.IsCancellationRequested)
         {
-            return Describe(await running.ConfigureAwait(false), pool.LastGoAway, _timeProvider.GetElapsedTime(started), stop);
+            var end = Describe(await running.ConfigureAwait(false), pool.LastGoAway, _timeProvider.GetElapsedTime(started), stop);
+            _ways.Ended(way, wayTime, isLost: end.Reason == ConnectionEndReason.Lost);
+            return end;
         }
+
+        _ways.Ended(way, wayTime, isLost: false);
 
         // The server opens no more streams here, or another session has the place: a new session is wanted at once, and this one finishes
         // what it has beside it.
@@ -322,11 +327,12 @@ internal sealed class AgentSession
     }
 
     /// <summary>Leaves a detour when that is possible. Contains its faults: the session is as good without.</summary>
-    private async Task ClimbAsync(UplinkPool pool, Task running)
+    /// <returns>When it was left; null: it was not.</returns>
+    private async Task<long?> ClimbAsync(UplinkPool pool, Task running)
     {
         if (!_ways.IsDetour)
         {
-            return;
+            return null;
         }
 
         using var over = new CancellationTokenSource();
@@ -334,11 +340,14 @@ internal sealed class AgentSession
         await Task.WhenAny(climbing, running).ConfigureAwait(false);
         await over.CancelAsync().ConfigureAwait(false);
         await ((Task)climbing).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-        if (climbing is { IsCompletedSuccessfully: true, Result: true })
+        if (climbing is not { IsCompletedSuccessfully: true, Result: true })
         {
-            _ways.Took(UplinkWay.Direct, null);
-            _events.Routed(RouteOf(UplinkWay.Direct, null));
+            return null;
         }
+
+        _ways.Took(UplinkWay.Direct, null);
+        _events.Routed(RouteOf(UplinkWay.Direct, null));
+        return _timeProvider.GetTimestamp();
     }
 
     /// <summary>Runs a session's uplinks to their end, even if nobody waits for it by then.</summary>

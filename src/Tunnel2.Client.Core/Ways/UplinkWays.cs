@@ -14,6 +14,12 @@ internal sealed class UplinkWays
     /// <summary>The longest wait.</summary>
     public static readonly TimeSpan LastClimb = TimeSpan.FromMinutes(10);
 
+    /// <summary>How many sessions in a row may be lost soon at the uplink's own port; then the other way is tried first.</summary>
+    private const int MostCut = 3;
+
+    /// <summary>What soon means, in seconds.</summary>
+    private const int Soon = 30;
+
     /// <summary>After a session of this length at its own port the first wait counts again.</summary>
     private static readonly TimeSpan _stable = TimeSpan.FromMinutes(10);
 
@@ -21,6 +27,7 @@ internal sealed class UplinkWays
     private readonly AgentOptions _options;
     private readonly Random _random;
     private UplinkWay _current;
+    private int _cut;
     private TimeSpan _climb = FirstClimb;
 
     /// <param name="options">What the user asks for.</param>
@@ -71,15 +78,34 @@ internal sealed class UplinkWays
         }
     }
 
-    /// <summary>A session at the uplink's own port has ended.</summary>
-    public void Ended(UplinkWay way, TimeSpan upTime)
+    /// <summary>A session has ended.</summary>
+    /// <param name="way">The way of its uplinks.</param>
+    /// <param name="upTime">How long they were there.</param>
+    /// <param name="isLost">Whether nobody said why.</param>
+    public void Ended(UplinkWay way, TimeSpan upTime, bool isLost)
     {
         lock (_gate)
         {
-            if (way == UplinkWay.Direct && upTime >= _stable)
+            if (way != UplinkWay.Direct)
+            {
+                return;
+            }
+
+            if (upTime >= _stable)
             {
                 _climb = FirstClimb;
             }
+
+            _cut = isLost && upTime < TimeSpan.FromSeconds(Soon) ? _cut + 1 : 0;
+            if (_cut < MostCut || !_options.MayChangeWay || !IsKnownEverywhere)
+            {
+                return;
+            }
+
+            // Something on the way lets the handshake pass, and cuts what follows.
+            _cut = 0;
+            _current = UplinkWay.WebSocket;
+            Reason = $"{MostCut} sessions in a row were cut at the uplink port within {Soon} s.";
         }
     }
 
@@ -93,6 +119,12 @@ internal sealed class UplinkWays
             return wait * (1 - (0.2 * _random.NextDouble()));
         }
     }
+
+    /// <summary>
+    /// Whether the public port lets the agent in as the uplink's own does: there agents' certificates do not work, and without a token
+    /// a server may refuse it for good.
+    /// </summary>
+    private bool IsKnownEverywhere => _options is { Token: not null, Tls: null or { ClientCertificateFile: null } };
 
     /// <summary>
     /// Whether another way may succeed where one failed so: not where the name has no address, or the proxy itself is the obstacle.

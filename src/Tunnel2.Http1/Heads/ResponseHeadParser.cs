@@ -121,6 +121,12 @@ internal sealed class ResponseHeadParser : MessageHeadParser
     /// <inheritdoc/>
     protected override Http1Error OnField(ReadOnlySpan<byte> buffer, in FieldRange field)
     {
+        if (IsTunnel && field.Known is (KnownField.ContentLength or KnownField.TransferEncoding))
+        {
+            // RFC 9110 section 9.3.6: they mean nothing there, and a client has to ignore them.
+            return Http1Error.None;
+        }
+
         bool isRepetition = field.Known == KnownField.ContentLength && ContentLength is not null;
         Http1Error error = base.OnField(buffer, in field);
         if (isRepetition && error == Http1Error.None)
@@ -141,7 +147,7 @@ internal sealed class ResponseHeadParser : MessageHeadParser
         }
 
         KeepAlive = IsPersistent && StatusCode != 101;
-        if (_requestMethod == KnownMethod.Connect && StatusCode is >= 200 and < 300)
+        if (IsTunnel)
         {
             KeepAlive = false;
         }
@@ -170,6 +176,9 @@ internal sealed class ResponseHeadParser : MessageHeadParser
 
         return Http1Error.None;
     }
+
+    /// <summary>Whether what follows is not HTTP any more.</summary>
+    private bool IsTunnel => _requestMethod == KnownMethod.Connect && StatusCode is >= 200 and < 300;
 
     private ParseStatus ParseStatusPart(ReadOnlySpan<byte> buffer, ref int position)
     {

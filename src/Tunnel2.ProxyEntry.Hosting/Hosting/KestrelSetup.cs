@@ -1,6 +1,7 @@
 using System.Text;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Acme;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
@@ -63,7 +64,8 @@ internal static class KestrelSetup
         kestrel.Limits.Http2.InitialConnectionWindowSize = ConnectionWindow;
 
         // Characters are bytes: bytes of a visitor or backend beyond ASCII pass unchanged.
-        kestrel.RequestHeaderEncodingSelector = static _ => Encoding.Latin1;
+        kestrel.RequestHeaderEncodingSelector = static name =>
+            name == HeaderNames.ContentLength ? ContentLengthText.Instance : Encoding.Latin1;
         kestrel.ResponseHeaderEncodingSelector = static _ => Encoding.Latin1;
         if (settings.HttpListen is { } http)
         {

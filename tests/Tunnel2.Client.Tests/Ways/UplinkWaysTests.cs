@@ -46,10 +46,51 @@ public sealed class UplinkWaysTests
             expected = expected * 2 < UplinkWays.LastClimb ? expected * 2 : UplinkWays.LastClimb;
         }
 
-        ways.Ended(UplinkWay.WebSocket, TimeSpan.FromHours(1));
+        ways.Ended(UplinkWay.WebSocket, TimeSpan.FromHours(1), isLost: true);
         Assert.InRange(ways.NextClimb(), UplinkWays.LastClimb * 0.8, UplinkWays.LastClimb);
-        ways.Ended(UplinkWay.Direct, TimeSpan.FromHours(1));
+        ways.Ended(UplinkWay.Direct, TimeSpan.FromHours(1), isLost: true);
         Assert.InRange(ways.NextClimb(), UplinkWays.FirstClimb * 0.8, UplinkWays.FirstClimb);
+    }
+
+    [Fact]
+    public void A_port_that_cuts_three_sessions_in_a_row_soon_is_left_and_the_next_wait_is_longer()
+    {
+        var ways = new UplinkWays(_far with { Token = "t" }, Random.Shared);
+        Cut(ways, 2);
+        ways.Ended(UplinkWay.Direct, TimeSpan.FromSeconds(1), isLost: false);
+        Cut(ways, 2);
+        ways.Ended(UplinkWay.Direct, TimeSpan.FromMinutes(1), isLost: true);
+        Cut(ways, 2);
+        Assert.Equal([UplinkWay.Direct, UplinkWay.WebSocket], ways.Order());
+        Cut(ways, 1);
+        Assert.Equal([UplinkWay.WebSocket, UplinkWay.Direct], ways.Order());
+        ways.Took(UplinkWay.WebSocket, null);
+        Assert.True(ways.IsDetour);
+        Assert.Contains("cut", ways.Reason, StringComparison.Ordinal);
+
+        // It climbs back, and the port cuts again: three more, and the waits go on to grow.
+        Assert.InRange(ways.NextClimb(), UplinkWays.FirstClimb * 0.8, UplinkWays.FirstClimb);
+        ways.Took(UplinkWay.Direct, null);
+        Cut(ways, 3);
+        Assert.Equal([UplinkWay.WebSocket, UplinkWay.Direct], ways.Order());
+        Assert.InRange(ways.NextClimb(), UplinkWays.FirstClimb * 1.6, UplinkWays.FirstClimb * 2);
+    }
+
+    [Fact]
+    public void An_agent_that_the_public_port_may_refuse_stays()
+    {
+        AgentOptions[] stay =
+        [
+            _far,
+            _far with { Token = "t", Tls = new TlsOptions { ClientCertificateFile = "agent.pem" } },
+            _far with { Token = "t", Uplink = UplinkWay.Direct },
+        ];
+        foreach (var options in stay)
+        {
+            var ways = new UplinkWays(options, Random.Shared);
+            Cut(ways, 9);
+            Assert.Equal(UplinkWay.Direct, ways.Current);
+        }
     }
 
     [Theory]
@@ -61,5 +102,13 @@ public sealed class UplinkWaysTests
     {
         var options = _far with { Server = new ServerEndpoint(host, 12001), PublicPort = port, Tls = isTls ? new TlsOptions() : null };
         Assert.Equal(new ServerEndpoint(host, expected), options.WebSocketServer);
+    }
+
+    private static void Cut(UplinkWays ways, int times)
+    {
+        for (var i = 0; i < times; i++)
+        {
+            ways.Ended(UplinkWay.Direct, TimeSpan.FromSeconds(5), isLost: true);
+        }
     }
 }

@@ -115,6 +115,13 @@ public sealed class HostileHttp2VisitorTests
             "RST 1", static id => [.. Frame(1, 4, id, Block(("content-length", "1"))), .. Frame(0, 1, id, [1, 2])]),
         ["less DATA than declared"] = (
             "RST 1", static id => [.. Frame(1, 4, id, Block(("content-length", "3"))), .. Frame(0, 1, id, [1, 2])]),
+        ["a length with a sign"] = ("400", static id => Frame(1, 4, id, Block(("content-length", "+5")))),
+        ["a length of 23 digits"] = (
+            "400", static id => Frame(1, 4, id, Block(("content-length", "99999999999999999999999")))),
+        ["a length that is no number"] = ("400", static id => Frame(1, 4, id, Block(("content-length", "five")))),
+        ["an empty length"] = ("400", static id => Frame(1, 4, id, Block(("content-length", "")))),
+        ["a length with a space"] = ("400", static id => Frame(1, 4, id, Block(("content-length", "5 ")))),
+        ["a length with a sign and no body"] = ("RST 1", static id => Frame(1, 5, id, Block(("content-length", "-0")))),
         ["a space in a name"] = ("400", static id => Frame(1, 5, id, Block(("x a", "b")))),
         ["a host in a field that is not the authority"] = ("200", static id => Frame(1, 5, id, Block(("host", "other.localhost")))),
     };

@@ -157,6 +157,36 @@ public sealed class HostileServiceTests
         Assert.Equal(expected, code);
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_service_that_ends_each_connection_before_a_request_is_not_asked_without_end(bool saysGoodbye)
+    {
+        byte[] first = [.. Frame(4, 0, 0, []), .. saysGoodbye ? Frame(7, 0, 0, new byte[8]) : []];
+        await TunnelFixture.RunAsync(
+            async connection =>
+            {
+                // One write, so that the end is there before a request can be.
+                await connection.WriteAsync(first);
+                await connection.ShutdownSendAsync();
+                await connection.ReadToEndAsync();
+            },
+            async tunnel =>
+            {
+                for (var i = 1; i <= 3; i++)
+                {
+                    await using var visitor = await tunnel.ConnectAsync();
+                    await visitor.WriteAsync("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n");
+
+                    // A request may have got a place before the end was there.
+                    var status = (await visitor.ReadHeadAsync()).StatusCode;
+                    Assert.True(status == 503 || (status == 502 && !saysGoodbye), $"{status}");
+                    Assert.InRange(tunnel.RawBackend.ConnectionsAccepted.Value, i, i * 8);
+                }
+            },
+            new TunnelSetup { Agent = Http2Service.Prior });
+    }
+
     [Fact]
     public async Task Data_after_the_end_ends_the_connection()
     {

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.TestUtilities;
@@ -147,11 +148,55 @@ public sealed class UdpTunnelTests
         Assert.Equal("answer"u8.ToArray(), (await ReceiveAsync(visitor)).Datagram);
     });
 
+    [Theory]
+    [InlineData("::1")]
+    [InlineData("127.0.0.1")]
+    public Task A_service_that_is_named_by_its_port_is_found_at_both_addresses_of_the_machine(string at) => RunAsync(
+        async (service, tunnel, _) =>
+        {
+            for (var i = 0; i < 3; i++)
+            {
+                // The first datagram of each association arrives, whatever was tried before.
+                using var visitor = Visit(tunnel);
+                await visitor.SendAsync("?"u8.ToArray());
+                var (question, from) = await ReceiveAsync(service);
+                Assert.Equal("?"u8.ToArray(), question);
+                await service.SendToAsync("!"u8.ToArray(), from);
+                Assert.Equal("!"u8.ToArray(), (await ReceiveAsync(visitor)).Datagram);
+            }
+        },
+        at: at,
+        target: static target => target with { TriesIPv6Loopback = true });
+
+    [Fact]
+    public Task Where_nothing_listens_at_any_address_the_association_ends_and_the_next_finds_the_service() => RunAsync(
+        async (service, tunnel, _) =>
+        {
+            var place = (IPEndPoint)service.LocalEndPoint!;
+            service.Dispose();
+            using var visitor = Visit(tunnel);
+            await visitor.SendAsync("?"u8.ToArray());
+            using var later = new Socket(AddressFamily.InterNetworkV6, SocketType.Dgram, ProtocolType.Udp);
+            later.Bind(new IPEndPoint(IPAddress.IPv6Loopback, place.Port));
+
+            // A datagram that meets the end of the association is lost, as datagrams may be: then it is sent again.
+            do
+            {
+                await visitor.SendAsync("again"u8.ToArray());
+            }
+            while (!later.Poll(TimeSpan.FromMilliseconds(500), SelectMode.SelectRead));
+            Assert.NotEmpty((await ReceiveAsync(later)).Datagram);
+        },
+        target: static target => target with { TriesIPv6Loopback = true });
+
     /// <summary>Runs a test on a clock that stands still, so that no visitor is silent for long unless the test says so.</summary>
-    private static async Task RunAsync(Func<Socket, TunnelFixture, ManualTimeProvider, Task> test, string idle = "1s")
+    private static async Task RunAsync(
+        Func<Socket, TunnelFixture, ManualTimeProvider, Task> test, string idle = "1s", string at = "127.0.0.1",
+        Func<BackendTarget, BackendTarget>? target = null)
     {
-        using var service = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
-        service.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        var place = new IPEndPoint(IPAddress.Parse(at), 0);
+        using var service = new Socket(place.AddressFamily, SocketType.Dgram, ProtocolType.Udp);
+        service.Bind(place);
         var time = new ManualTimeProvider();
         await TunnelFixture.RunAsync(
             ((IPEndPoint)service.LocalEndPoint!).Port,
@@ -164,10 +209,10 @@ public sealed class UdpTunnelTests
             {
                 Settings = [TcpTunnel.Ports().Replace("Tcp", "Udp", StringComparison.Ordinal), $"Udp:Idle={idle}"],
                 EntryTime = time,
-                Agent = static options => options with
+                Agent = options => options with
                 {
                     Kind = SessionKind.Udp,
-                    Upstream = options.Upstream with { IsRaw = true, IsDatagram = true },
+                    Upstream = (target?.Invoke(options.Upstream) ?? options.Upstream) with { IsRaw = true, IsDatagram = true },
                 },
             });
     }
@@ -188,7 +233,8 @@ public sealed class UdpTunnelTests
     {
         using var patience = new CancellationTokenSource(_patience);
         var buffer = new byte[65_536];
-        var received = await socket.ReceiveFromAsync(buffer, SocketFlags.None, new IPEndPoint(IPAddress.Any, 0), patience.Token);
+        var any = socket.AddressFamily == AddressFamily.InterNetworkV6 ? IPAddress.IPv6Any : IPAddress.Any;
+        var received = await socket.ReceiveFromAsync(buffer, SocketFlags.None, new IPEndPoint(any, 0), patience.Token);
         return (buffer[..received.ReceivedBytes], received.RemoteEndPoint);
     }
 }

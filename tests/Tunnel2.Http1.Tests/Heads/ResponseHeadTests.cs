@@ -65,6 +65,8 @@ public sealed class ResponseHeadTests
     [InlineData(KnownMethod.Get, "1.1 101 Switching Protocols\r\nContent-Length: 0", BodyKind.None, false)]
     [InlineData(KnownMethod.Connect, "1.1 200 OK\r\nContent-Length: 5", BodyKind.None, false)]
     [InlineData(KnownMethod.Connect, "1.1 200 OK\r\nTransfer-Encoding: chunked", BodyKind.None, false)]
+    [InlineData(KnownMethod.Connect, "1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked", BodyKind.None, false)]
+    [InlineData(KnownMethod.Connect, "1.1 200 OK\r\nContent-Length: five\r\nContent-Length: 6", BodyKind.None, false)]
     [InlineData(KnownMethod.Connect, "1.1 407 No\r\nContent-Length: 5", BodyKind.Length, true)]
     internal void Status_method_and_fields_decide_about_the_body(KnownMethod method, string head, BodyKind kind, bool keepAlive)
     {

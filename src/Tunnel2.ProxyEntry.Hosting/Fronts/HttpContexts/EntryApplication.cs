@@ -107,6 +107,12 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private async Task HandleAdminAsync(HttpContext http)
     {
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        if (http.Request.ContentLength == ContentLengthText.Broken)
+        {
+            http.Response.StatusCode = StatusCodes.Status400BadRequest;
+            return;
+        }
+
         if (!await _live.TryHandleAsync(http).ConfigureAwait(false) && !await _inspection.TryHandlePageAsync(http).ConfigureAwait(false))
         {
             await _admin.HandleAsync(http, _api.HandleAsync).ConfigureAwait(false);

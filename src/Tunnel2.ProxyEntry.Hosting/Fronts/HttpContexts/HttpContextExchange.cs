@@ -212,7 +212,8 @@ internal sealed class HttpContextExchange : VisitorExchange
         _hasBody = _connect is null
             && (features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true }
                 || features.Get<IHttpRequestTrailersFeature>() is { Available: true, Trailers.Count: > 0 });
-        var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings);
+        var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings)
+            ?? (request.Headers.ContentLength == ContentLengthText.Broken ? ProxyError.BadRequest : null);
         if (broken is not null)
         {
             _fault = broken;

@@ -91,6 +91,27 @@ public sealed class ClimbTests
     }
 
     [Fact]
+    public async Task A_port_that_cuts_each_session_soon_after_its_handshake_is_left_for_a_WebSocket()
+    {
+        await using var tunnel = await WaysTunnel.StartAsync(
+            "Agents:a:TokenHash=" + EntryTokens.HashSetting("s3cret"), "Agents:a:Names=*");
+        await using var direct = CuttingProxy.Start(tunnel.Entry.Uplink);
+        await using var agent = await AgentFixture.StartReadyAsync(
+            AgentFixture.Options(direct.Port, tunnel.Backend.Port) with { PublicPort = tunnel.Entry.Http.Port, Token = "s3cret" });
+        for (var session = 1; session <= 3; session++)
+        {
+            await agent.Events.ReadyCount.WaitForAsync(session);
+            Assert.Equal(UplinkWay.Direct, agent.Events.Routes.Last().Way);
+            direct.CutAll(CutMode.Reset);
+        }
+
+        await agent.Events.ReadyCount.WaitForAsync(4);
+        Assert.Equal(UplinkWay.WebSocket, agent.Events.Routes.Last().Way);
+        Assert.Contains("were cut", agent.Events.Routes.Last().Reason, StringComparison.Ordinal);
+        await tunnel.ExchangeAsync();
+    }
+
+    [Fact]
     public async Task Where_neither_way_leads_to_the_server_both_are_named()
     {
         using var nobody = new RefusedPort();
