@@ -32,11 +32,9 @@ async function refusal(answer) {
     problem = JSON.parse(text);
   } catch {
     // A proxy before the admin listener may refuse in plain text.
-    problem = { message: text.trim().slice(0, 300) };
+    problem = { detail: text.trim().slice(0, 300) };
   }
-  // The API of administration has code and detail (RFC 9457), the inspector's own answers error and message.
-  return new Refused(
-    answer.status, problem.error ?? problem.code ?? '', problem.message || problem.detail || `The answer was ${answer.status}.`);
+  return new Refused(answer.status, problem.code ?? '', problem.detail || `The answer was ${answer.status}.`);
 }
 
 export async function call(path, options) {

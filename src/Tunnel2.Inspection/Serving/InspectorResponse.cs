@@ -1,5 +1,6 @@
 using System.Text;
 using System.Text.Json;
+using Tunnel2.Http1;
 
 namespace Tunnel2.Inspection.Serving;
 
@@ -36,16 +37,25 @@ internal sealed record InspectorResponse
         return new InspectorResponse { Status = status, ContentType = Json, Body = output.ToArray() };
     }
 
-    /// <summary>An error, as a code and a sentence.</summary>
-    public static InspectorResponse Error(int status, string code, string message) => Of(
+    /// <summary>An error (RFC 9457), in the form of all errors of ProxyEntry's API.</summary>
+    /// <param name="status">The status.</param>
+    /// <param name="code">The stable name of the error.</param>
+    /// <param name="detail">A sentence for people, without secrets.</param>
+    public static InspectorResponse Error(int status, string code, string detail) => Of(
         json =>
         {
             json.WriteStartObject();
-            json.WriteString("error", code);
-            json.WriteString("message", message);
+            json.WriteString("type", "urn:tunnel2:api:" + code);
+            json.WriteString("title", ReasonPhrases.Of(status));
+            json.WriteNumber("status", status);
+            json.WriteString("detail", detail);
+            json.WriteString("code", code);
             json.WriteEndObject();
         },
-        status);
+        status) with
+    {
+        ContentType = "application/problem+json; charset=utf-8",
+    };
 
     /// <summary>Plain text.</summary>
     public static InspectorResponse Text(int status, string text) =>

@@ -51,6 +51,9 @@ internal sealed class AccessPolicy
     /// <summary>The authorities of each side, all of which have to have issued a visitor's certificate; null: none is needed.</summary>
     public IReadOnlyList<ClientAuthoritySet>? Authorities { get; }
 
+    /// <summary>The public name of the session.</summary>
+    public string Tunnel { get; init; } = "";
+
     /// <summary>The gate where visitors sign in, and the tunnel; null: they do not.</summary>
     public SignInPlace? Place { get; init; }
 

@@ -8,7 +8,8 @@ namespace Tunnel2.ProxyEntry.Access;
 /// What a visitor's TLS handshake said about its certificate; there is one for each connection whose handshake asked for one. The
 /// handshake has proved that the visitor has the key; whether the certificate is good for a tunnel is judged for each tunnel. Thread-safe.
 /// </summary>
-internal sealed class VisitorCertificate
+/// <param name="tunnel">The public name of the session that the handshake was for: a browser chooses its certificate for one name.</param>
+internal sealed class VisitorCertificate(string tunnel)
 {
     /// <summary>The longest subject that a service gets, in bytes; a longer one is cut.</summary>
     private const int LongestUser = 512;
@@ -23,6 +24,9 @@ internal sealed class VisitorCertificate
     private X509Certificate2Collection _others = [];
     private readonly Queue<(AccessPolicy Policy, bool IsGood)> _verdicts = new();
     private byte[] _user = [];
+
+    /// <summary>The public name of the session that the handshake was for.</summary>
+    public string Tunnel => tunnel;
 
     /// <summary>Whether the visitor has shown one.</summary>
     public bool IsThere

@@ -19,7 +19,11 @@ internal sealed partial class AccessGate
             return Refuse(exchange.IsTls ? ProxyError.Misdirected : ProxyError.CertificateRequired);
         }
 
+        // Browsers use a connection of HTTP/2 for each name that its certificate has. What it has shown was for the name of its handshake:
+        // for this one the visitor may have another certificate.
         return certificate.Suits(policy, _time.GetUtcNow()) ? null
-            : Refuse(certificate.IsThere ? ProxyError.CertificateInvalid : ProxyError.CertificateRequired);
+            : Refuse(certificate.Tunnel != policy.Tunnel ? ProxyError.Misdirected
+                : certificate.IsThere ? ProxyError.CertificateInvalid
+                : ProxyError.CertificateRequired);
     }
 }

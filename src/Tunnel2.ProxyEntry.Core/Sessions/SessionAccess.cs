@@ -42,6 +42,7 @@ internal static class SessionAccess
         var gate = sets.Find(static set => set.Gate is not null)?.Gate;
         session.Access = sets.Count == 0 ? null : new AccessPolicy([.. sets], session.Logins)
         {
+            Tunnel = session.Name,
             Place = gate is null ? null : new SignInPlace(gate, session.Name),
         };
     }

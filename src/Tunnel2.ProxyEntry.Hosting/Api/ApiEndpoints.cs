@@ -1,5 +1,4 @@
 using System.Text.Json;
-using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Admin;
@@ -19,9 +18,6 @@ internal sealed class ApiEndpoints : IDisposable
 
     /// <summary>How many operations run at once; the others are to come again.</summary>
     public const int MostAtOnce = 8;
-
-    /// <summary>How long a body may take.</summary>
-    public static readonly TimeSpan BodyLimit = TimeSpan.FromSeconds(10);
 
     private const int MaxShown = 200;
 
@@ -71,7 +67,9 @@ internal sealed class ApiEndpoints : IDisposable
                 http, StatusCodes.Status400BadRequest, "parameter", "'node' is for a cluster, of which this server is no node.");
         }
 
-        return IsForInspector(http.Request, parts) ? _inspection.HandleAsync(http) : AnswerAsync(http, path);
+        return !IsForInspector(http.Request, parts) ? AnswerAsync(http, path)
+            : Find(http.Request.Method, parts, out _, out var problem) is null ? WriteAsync(http, problem!)
+            : _inspection.HandleAsync(http);
     }
 
     /// <inheritdoc/>
@@ -130,7 +128,7 @@ internal sealed class ApiEndpoints : IDisposable
                 return problem;
             }
         }
-        else if (request.ContentLength > 0 || request.Headers.TransferEncoding.Count > 0)
+        else if (ApiBody.IsThere(request))
         {
             return ApiAnswer.Problem(StatusCodes.Status400BadRequest, "body", "This takes no body.");
         }
@@ -188,7 +186,6 @@ internal sealed class ApiEndpoints : IDisposable
     private async ValueTask<(object? Body, ApiAnswer? Problem)> ReadAsync(HttpContext http, ApiOperation operation)
     {
         var request = http.Request;
-        var most = operation.OwnBody > 0 ? operation.OwnBody : MaxBody;
         if (!MediaTypeHeaderValue.TryParse(request.ContentType, out var mediaType)
             || !mediaType.MediaType.Equals("application/json", StringComparison.OrdinalIgnoreCase)
             || (mediaType.Charset.Length > 0 && !mediaType.Charset.Equals("utf-8", StringComparison.OrdinalIgnoreCase)))
@@ -197,49 +194,11 @@ internal sealed class ApiEndpoints : IDisposable
                 StatusCodes.Status415UnsupportedMediaType, "not-json", "The body has to be application/json in UTF-8."));
         }
 
-        if (http.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } limited)
-        {
-            // Kestrel ends the reading there; the one more tells it from a body of just this length.
-            limited.MaxRequestBodySize = most + 1;
-        }
-
-        var buffer = new byte[most + 1];
-        var length = 0;
-        using var limit = new CancellationTokenSource(BodyLimit, _time);
-        using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, http.RequestAborted);
-        try
-        {
-            int read;
-            while (length < buffer.Length
-                && (read = await request.Body.ReadAsync(buffer.AsMemory(length), either.Token).ConfigureAwait(false)) > 0)
-            {
-                length += read;
-            }
-        }
-        catch (OperationCanceledException) when (limit.IsCancellationRequested)
-        {
-            return (null, ApiAnswer.Problem(StatusCodes.Status408RequestTimeout, "slow", "The body has not come in time.") with
-            {
-                Field = (HeaderNames.Connection, "close"),
-            });
-        }
-        catch (BadHttpRequestException exception) when (exception.StatusCode != StatusCodes.Status413PayloadTooLarge)
-        {
-            return (null, ApiAnswer.Problem(exception.StatusCode, "body", "The body breaks HTTP.") with
-            {
-                Field = (HeaderNames.Connection, "close"),
-            });
-        }
-        catch (BadHttpRequestException)
-        {
-            length = buffer.Length;
-        }
-
-        return length > most
-            ? (null, ApiAnswer.Problem(
-                StatusCodes.Status413PayloadTooLarge, "body", FormattableString.Invariant($"A body has at most {most} bytes here.")))
-            : operation.Body is { } type ? Parse(buffer.AsSpan(0, length), type)
-            : (new ReadOnlyMemory<byte>(buffer, 0, length), null);
+        var (body, problem) = await ApiBody.ReadAsync(
+            http, operation.OwnBody > 0 ? operation.OwnBody : MaxBody, _time).ConfigureAwait(false);
+        return problem is not null ? (null, problem)
+            : operation.Body is { } type ? Parse(body.Span, type)
+            : (body, null);
     }
 
     private static (object? Body, ApiAnswer? Problem) Parse(ReadOnlySpan<byte> json, Type type)

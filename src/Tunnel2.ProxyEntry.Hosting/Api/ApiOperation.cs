@@ -49,6 +49,9 @@ internal sealed record ApiOperation
     /// <summary>The type of the answer's body; null for none.</summary>
     public Type? Answer { get; init; }
 
+    /// <summary>The type of what the inspector answers in place of it, with 'inspected=true'; null: that is unknown here.</summary>
+    public Type? InspectorsAnswer { get; init; }
+
     /// <summary>What the answer has, for the document, where <see cref="RunAsync"/> is null.</summary>
     public string AnswerWords { get; init; } = "";
 

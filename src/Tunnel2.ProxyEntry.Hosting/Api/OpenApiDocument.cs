@@ -109,20 +109,25 @@ internal static class OpenApiDocument
             return one;
         }
 
-        var responses = new JsonObject { [Text(operation.Status)] = Response(operation.Status, MediaType, operation.Answer?.Name) };
+        var responses = new JsonObject { [Text(operation.Status)] = Response(operation.Status, MediaType, [.. AnswersOf(operation)]) };
         foreach (var status in operation.Problems)
         {
             responses[Text(status)] = Response(status, AdminProblem.MediaType, nameof(Problem));
         }
 
-        responses["default"] = new JsonObject
-        {
-            ["description"] = "Another problem, such as a missing token.",
-            ["content"] = Content(AdminProblem.MediaType, nameof(Problem)),
-        };
+        responses["default"] = OtherProblem();
         one["responses"] = responses;
         return one;
     }
+
+    private static IEnumerable<string> AnswersOf(ApiOperation operation) =>
+        new[] { operation.Answer, operation.InspectorsAnswer }.OfType<Type>().Select(static type => type.Name);
+
+    private static JsonObject OtherProblem() => new()
+    {
+        ["description"] = "Another problem, such as a missing token.",
+        ["content"] = Content(AdminProblem.MediaType, nameof(Problem)),
+    };
 
     /// <summary>Its answers have no types here: docs/inspector.md describes them.</summary>
     private static JsonObject OfInspector(ApiOperation operation)
@@ -136,11 +141,7 @@ internal static class OpenApiDocument
         return new JsonObject
         {
             [Text(operation.Status)] = answer,
-            ["default"] = new JsonObject
-            {
-                ["description"] = "A problem: an object with 'error' and 'message'; without a token that of the other operations.",
-                ["content"] = new JsonObject { [MediaType] = new JsonObject { ["schema"] = new JsonObject() } },
-            },
+            ["default"] = OtherProblem(),
         };
     }
 
@@ -161,24 +162,34 @@ internal static class OpenApiDocument
         return one;
     }
 
-    private static JsonObject Response(int status, string mediaType, string? schema)
+    private static JsonObject Response(int status, string mediaType, params string[] schemas)
     {
         var one = new JsonObject { ["description"] = ReasonPhrases.GetReasonPhrase(status) };
-        if (schema is not null)
+        if (schemas.Length > 0)
         {
-            one["content"] = Content(mediaType, schema);
+            one["content"] = Content(mediaType, schemas);
         }
 
         return one;
     }
 
-    private static JsonObject Content(string mediaType, string schema) =>
-        new() { [mediaType] = new JsonObject { ["schema"] = new JsonObject { ["$ref"] = Schemas + schema } } };
+    private static JsonObject Content(string mediaType, params string[] schemas) => new()
+    {
+        [mediaType] = new JsonObject
+        {
+            ["schema"] = schemas is [var only]
+                ? Reference(only)
+                : new JsonObject { ["oneOf"] = new JsonArray([.. schemas.Select(Reference)]) },
+        },
+    };
+
+    private static JsonObject Reference(string schema) => new() { ["$ref"] = Schemas + schema };
 
     private static JsonObject SchemasOf(IReadOnlyList<ApiOperation> operations)
     {
         var schemas = new JsonObject();
-        foreach (var type in operations.Select(static operation => operation.Answer).OfType<Type>().Append(typeof(Problem)).Distinct())
+        foreach (var type in operations.SelectMany(static operation => new[] { operation.Answer, operation.InspectorsAnswer })
+            .OfType<Type>().Append(typeof(Problem)).Distinct())
         {
             schemas[type.Name] = ApiJson.Answers.GetJsonSchemaAsNode(type, _schema);
         }

@@ -200,11 +200,21 @@ internal sealed class ClusterApi(
             return;
         }
 
-        if (await ReadAsync(call).ConfigureAwait(false) is not { } body)
+        ReadOnlyMemory<byte> body = default;
+        if (ApiBody.IsThere(call.Http.Request))
         {
-            await call.FailAsync(
-                StatusCodes.Status413PayloadTooLarge, "body", "The body is too large, or of unknown length.").ConfigureAwait(false);
-            return;
+            if (call.Operation.OwnBody == 0)
+            {
+                await call.FailAsync(StatusCodes.Status400BadRequest, "body", "This takes no body.").ConfigureAwait(false);
+                return;
+            }
+
+            (body, var problem) = await ApiBody.ReadAsync(call.Http, call.Operation.OwnBody, time).ConfigureAwait(false);
+            if (problem is not null)
+            {
+                await call.WriteAsync(problem.Status, problem.ContentType, problem.Body).ConfigureAwait(false);
+                return;
+            }
         }
 
         var request = new NodeCallRequest(call.Method, target)
@@ -218,11 +228,11 @@ internal sealed class ClusterApi(
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, call.Left);
         try
         {
-            var (answer, place, problem) = await nodes.CallAsync(call.Http, location, request, stop.Token).ConfigureAwait(false);
+            var (answer, place, trouble) = await nodes.CallAsync(call.Http, location, request, stop.Token).ConfigureAwait(false);
             if (answer is null)
             {
                 await call.FailAsync(
-                    StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {node} does not answer: {problem!.Text}.")
+                    StatusCodes.Status503ServiceUnavailable, "node-lost", $"Node {node} does not answer: {trouble!.Text}.")
                     .ConfigureAwait(false);
                 return;
             }
@@ -270,20 +280,5 @@ internal sealed class ClusterApi(
         {
             await answer.Body.CopyToAsync(response.Body, call.Left).ConfigureAwait(false);
         }
-    }
-
-    /// <summary>The body of a call that takes one; null: it is too large.</summary>
-    private static async ValueTask<ReadOnlyMemory<byte>?> ReadAsync(ClusterCall call)
-    {
-        var request = call.Http.Request;
-        var length = request.ContentLength ?? 0;
-        if (length > call.Operation.OwnBody || (request.ContentLength is null && request.Headers.TransferEncoding.Count > 0))
-        {
-            return null;
-        }
-
-        var body = new byte[length];
-        await request.Body.ReadExactlyAsync(body, call.Left).ConfigureAwait(false);
-        return body;
     }
 }

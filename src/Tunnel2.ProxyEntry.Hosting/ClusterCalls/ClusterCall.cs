@@ -36,7 +36,7 @@ internal sealed class ClusterCall(HttpContext http, ApiOperation operation, stri
     /// <summary>The method, which is GET for HEAD too.</summary>
     public string Method => HttpMethods.IsHead(http.Request.Method) ? HttpMethods.Get : http.Request.Method;
 
-    /// <summary>Whether it is the inspector's, whose errors have a form of their own.</summary>
+    /// <summary>Whether it is the inspector's.</summary>
     public bool IsOfInspector => operation.RunAsync is null || Parameter("inspected") == "true";
 
     /// <summary>The segments of its path after the session's name.</summary>
@@ -80,10 +80,9 @@ internal sealed class ClusterCall(HttpContext http, ApiOperation operation, stri
         return HttpMethods.IsHead(http.Request.Method) ? Task.CompletedTask : response.Body.WriteAsync(body, Left).AsTask();
     }
 
-    /// <summary>Answers with an error, in the form of the operation.</summary>
-    public Task FailAsync(int status, string code, string text) => IsOfInspector
-        ? WriteAsync(status, InspectorResponse.Json, InspectorResponse.Error(status, code, text).Body)
-        : WriteAsync(status, AdminProblem.ContentType, AdminProblem.Render(status, code, text));
+    /// <summary>Answers with an error.</summary>
+    public Task FailAsync(int status, string code, string text) =>
+        WriteAsync(status, AdminProblem.ContentType, AdminProblem.Render(status, code, text));
 
     /// <summary>Answers where no node has done it: with the reason that says most, and with who was not heard.</summary>
     public Task FailAsync(IReadOnlyList<NodeReply> replies)

@@ -3,11 +3,11 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Acme;
+using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.Http2;
-using Tunnel2.ProxyEntry.Fronts.HttpContexts;
 using Tunnel2.ProxyEntry.Fronts.Raw;
 using Tunnel2.ProxyEntry.Fronts.Tls;
 
@@ -109,7 +109,9 @@ internal static class KestrelSetup
             listen.Use(connections.Admin.Track);
             listen.Use(static (ConnectionDelegate next) => connection =>
             {
-                connection.Features.Set(AdminListenerFeature.Instance);
+                var refusals = new AdminRefusals(connection.Transport);
+                connection.Features.Set(refusals);
+                connection.Transport = refusals;
                 return next(connection);
             });
             listeners.Add(("admin", listen));

@@ -3,6 +3,7 @@ using System.Reflection;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Inspection;
@@ -32,10 +33,13 @@ internal sealed class InspectionEndpoints : IDisposable
     private readonly ISessionDirectory _directory;
     private readonly AdminAuthorization _authorization;
     private readonly InspectorApi _api;
+    private readonly TimeProvider _time;
 
     public InspectionEndpoints(
-        EntryInspections inspections, ISessionDirectory directory, AdminAuthorization authorization, InspectionAudit audit)
+        EntryInspections inspections, ISessionDirectory directory, AdminAuthorization authorization, InspectionAudit audit,
+        TimeProvider time)
     {
+        _time = time;
         _inspections = inspections;
         _directory = directory;
         _authorization = authorization;
@@ -105,7 +109,7 @@ internal sealed class InspectionEndpoints : IDisposable
     private InspectorResponse Switch(HttpContext http, string name)
     {
         var by = NodeCaller.Describe(http);
-        if (http.Request.ContentLength > 0 || http.Request.Headers.TransferEncoding.Count > 0)
+        if (ApiBody.IsThere(http.Request))
         {
             return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
         }
@@ -126,14 +130,6 @@ internal sealed class InspectionEndpoints : IDisposable
             return _inspections.Stop(name, by)
                 ? new InspectorResponse { Status = StatusCodes.Status204NoContent, ContentType = "text/plain" }
                 : InspectorResponse.Error(StatusCodes.Status404NotFound, "no-session", "No session of this name is inspected.");
-        }
-
-        if (!HttpMethods.IsPut(http.Request.Method))
-        {
-            return InspectorResponse.Error(StatusCodes.Status405MethodNotAllowed, "method", "This is for GET, PUT and DELETE.") with
-            {
-                Fields = [("Allow", "GET, HEAD, PUT, DELETE")],
-            };
         }
 
         string? text = http.Request.Query["minutes"];
@@ -189,14 +185,27 @@ internal sealed class InspectionEndpoints : IDisposable
     private async Task<InspectorResponse> AnswerAsync(HttpContext http)
     {
         var request = http.Request;
-        var length = request.ContentLength ?? 0;
-        if (length > InspectorApi.MaxRequestBody || (request.ContentLength is null && request.Headers.TransferEncoding.Count > 0))
+        ReadOnlyMemory<byte> body = default;
+        if (ApiBody.IsThere(request))
         {
-            return InspectorResponse.Error(StatusCodes.Status413PayloadTooLarge, "body", "The body is too large, or of unknown length.");
+            if (!HttpMethods.IsPost(request.Method) || request.Path.Value?.EndsWith("/replay", StringComparison.Ordinal) != true)
+            {
+                return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
+            }
+
+            (body, var problem) = await ApiBody.ReadAsync(http, InspectorApi.MaxRequestBody, _time).ConfigureAwait(false);
+            if (problem is not null)
+            {
+                return new InspectorResponse
+                {
+                    Status = problem.Status,
+                    ContentType = problem.ContentType,
+                    Body = problem.Body,
+                    Fields = problem.Field is { } field ? [field] : [],
+                };
+            }
         }
 
-        var body = new byte[length];
-        await request.Body.ReadExactlyAsync(body, http.RequestAborted).ConfigureAwait(false);
         return await _api.HandleAsync(
             new InspectorRequest
             {

@@ -4,7 +4,7 @@ using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Oidc;
 
-/// <summary>One gate: who may enter, and for how long. Immutable.</summary>
+/// <summary>One gate: who may enter, and for how long. Thread-safe.</summary>
 internal sealed class OidcGate
 {
     private const int LongestEmail = 254;
@@ -23,6 +23,9 @@ internal sealed class OidcGate
 
     /// <summary>Its settings.</summary>
     public OidcEntry Entry { get; }
+
+    /// <summary>The requests for its paths that run.</summary>
+    public OidcVisits Visits { get; } = new();
 
     /// <summary>Which of a user's groups count here: the others need not be remembered.</summary>
     public string[] Known(IEnumerable<string> groups) => [.. groups.Where(_groups.Contains).Distinct(StringComparer.Ordinal)];

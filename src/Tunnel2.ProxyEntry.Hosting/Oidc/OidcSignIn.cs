@@ -15,9 +15,6 @@ namespace Tunnel2.ProxyEntry.Oidc;
 /// </summary>
 internal sealed class OidcSignIn : ISignIn, IDisposable
 {
-    /// <summary>How many requests for the paths of gates run at once.</summary>
-    public const int MostVisits = 64;
-
     /// <summary>How many cookies are opened or wait for it.</summary>
     public const int MostOpenings = 256;
 
@@ -28,7 +25,6 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     private readonly OncePerSecond _lines;
     private readonly ILogger _logger;
     private readonly SemaphoreSlim _places = new(Math.Max(1, Environment.ProcessorCount / 2));
-    private int _visits;
     private int _openings;
 
     /// <exception cref="IOException">The keys of sessions cannot be kept.</exception>
@@ -84,13 +80,8 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     /// <inheritdoc/>
     public async Task<(ErrorResponse? Answer, ProxyError Error)> ServeAsync(SignInPlace place, SignInVisit visit)
     {
-        if (!_gates.TryGetValue(place.Gate, out var gate) || Interlocked.Increment(ref _visits) > MostVisits)
+        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Visits.TryBegin(place.Tunnel))
         {
-            if (gate is not null)
-            {
-                Interlocked.Decrement(ref _visits);
-            }
-
             return (null, ProxyError.SignInUnavailable);
         }
 
@@ -101,7 +92,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
         finally
         {
-            Interlocked.Decrement(ref _visits);
+            gate.Visits.End(place.Tunnel);
         }
     }
 

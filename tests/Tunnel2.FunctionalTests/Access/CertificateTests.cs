@@ -70,6 +70,42 @@ public sealed class CertificateTests : IDisposable
         });
 
     [Fact]
+    public Task A_certificate_for_one_name_is_asked_for_again_where_another_name_wants_another_one() => RunAsync(
+        OwnRule(_authority),
+        async tunnel =>
+        {
+            await using var other = await AgentFixture.StartReadyAsync(
+                OwnRule(_foreign)(AgentFixture.Options(tunnel.Entry.Uplink.Port, 1, "other")));
+            foreach (var shown in new[] { _authority.Issue("alice", isServer: false), null })
+            {
+                await using var visitor = await RawHttpClient.ConnectTlsAsync(tunnel.Entry.Https, "web.localhost", ContextOf(shown));
+                var (own, _) = await visitor.ExchangeAsync("/", "web.localhost");
+                var (misdirected, _) = await visitor.ExchangeAsync("/", "other.localhost");
+                Assert.Equal(shown is null ? "certificate-required" : null, own["Tunnel2-Error"]);
+                Assert.Equal((421, "misdirected"), (misdirected.StatusCode, misdirected["Tunnel2-Error"]));
+            }
+
+            await using var right = await RawHttpClient.ConnectTlsAsync(
+                tunnel.Entry.Https, "other.localhost", ContextOf(_authority.Issue("alice", isServer: false)));
+            var (refused, _) = await right.ExchangeAsync("/", "other.localhost");
+            Assert.Equal((403, "certificate-invalid"), (refused.StatusCode, refused["Tunnel2-Error"]));
+        });
+
+    [Fact]
+    public Task An_address_in_a_strangers_certificate_is_not_called() => RunAsync(
+        OwnRule(_authority),
+        async tunnel =>
+        {
+            await using var stranger = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+            var issuer = new Uri($"http://127.0.0.1:{stranger.Port}/issuer.cer");
+            await using var visitor = await RawHttpClient.ConnectTlsAsync(
+                tunnel.Entry.Https, "web.localhost", ContextOf(_foreign.Issue("alice", isServer: false, issuer: issuer)));
+            var (refused, _) = await visitor.ExchangeAsync("/", "web.localhost");
+            Assert.Equal((403, "certificate-invalid"), (refused.StatusCode, refused["Tunnel2-Error"]));
+            Assert.Equal(0, stranger.ConnectionsAccepted.Value);
+        });
+
+    [Fact]
     public async Task Where_the_server_names_authorities_too_both_have_to_have_issued_it()
     {
         File.WriteAllText(_folder["forced.pem"], _foreign.Pem);
@@ -175,6 +211,10 @@ public sealed class CertificateTests : IDisposable
             Timeout = TimeSpan.FromSeconds(60),
         };
     }
+
+    /// <summary>Without a look for the issuer, which is the server's to leave out.</summary>
+    private static SslStreamCertificateContext? ContextOf(string? pem) =>
+        pem is null ? null : SslStreamCertificateContext.Create(WithKey(pem), null, offline: true);
 
     private static X509Certificate2 WithKey(string pem)
     {

@@ -213,8 +213,19 @@ public sealed class ApiTests
         var timers = time.TimersSet.Value;
         await slow.WriteAsync(Head + "Content-Length: 100\r\n\r\n{");
         await time.TimersSet.UntilAsync(() => time.TimersSet.Value > timers, "the body's limit runs");
-        time.Advance(ApiEndpoints.BodyLimit);
+        time.Advance(ApiBody.Limit);
         Assert.Equal(408, (await slow.ReadHeadAsync()).StatusCode);
+
+        // The inspector's too, and what is held for one grows with what comes and not with what was said.
+        await using var replay = await RawHttpClient.ConnectAsync(entry.Admin);
+        timers = time.TimersSet.Value;
+        await replay.WriteAsync(
+            Head.Replace("tokens", "sessions/web/exchanges/1/replay", StringComparison.Ordinal) + "Content-Length: 2000000\r\n\r\n{");
+        await time.TimersSet.UntilAsync(() => time.TimersSet.Value > timers, "the limit of the replay's body runs");
+        time.Advance(ApiBody.Limit);
+        Assert.Equal(408, (await replay.ReadHeadAsync()).StatusCode);
+        await api.RefusedAsync(
+            413, "body", "POST", "sessions/web/exchanges/1/replay", new string(' ', Tunnel2.Inspection.Serving.InspectorApi.MaxRequestBody + 1));
         Assert.Equal(200, (await api.SendAsync("GET", "health")).Status);
     }
 
@@ -262,6 +273,7 @@ public sealed class ApiTests
         await entry.WaitForSessionsAsync(1);
         using var api = new AdminApi(entry);
         await api.CreateTokenAsync("""{"name":"web","names":["kept-*"],"tier":"pro"}""");
+        Assert.Equal(200, (await api.SendAsync("PUT", "sessions/web/inspection")).Status);
         foreach (var scope in new[] { "agents", "tokens", "names" })
         {
             Assert.Equal(200, (await api.SendAsync("PUT", $"policies/{scope}/web", """[{"path":"/a","deny":true}]""")).Status);
@@ -283,20 +295,27 @@ public sealed class ApiTests
 
                 // What is answered is what the schema says: all that is required, and nothing that it does not have.
                 var content = operation.Value.GetProperty("responses").GetProperty("200").GetProperty("content");
-                if (!content.TryGetProperty("application/json", out var json)
-                    || !json.GetProperty("schema").TryGetProperty("$ref", out var schema))
+                if (!content.TryGetProperty("application/json", out var json) || ReferencesIn(json.GetProperty("schema")) is not { Count: > 0 } types)
                 {
                     // The inspector's have no types.
                     Assert.Matches("/(inspection|exchanges)", path.Name);
                     continue;
                 }
 
-                var answer = await api.GetAsync(path.Name.Replace("{name}", "web", StringComparison.Ordinal));
-                AssertFits(schemas.GetProperty(schema.GetString()!.Split('/')[^1]), answer, path.Name);
+                var target = path.Name.Replace("{name}", "web", StringComparison.Ordinal);
+                AssertFits(types[0], await api.GetAsync(target), path.Name);
+                foreach (var type in types.Skip(1))
+                {
+                    AssertFits(type, await api.GetAsync(target + "?inspected=true"), path.Name);
+                }
             }
         }
 
+        List<JsonElement> ReferencesIn(JsonElement schema) =>
+            [.. References(schema).Select(reference => schemas.GetProperty(reference.Split('/')[^1]))];
+
         Assert.Equal(ids.Count, ids.Distinct().Count());
+        Assert.Equal(1, (await api.GetAsync("sessions?inspected=true")).GetProperty("sessions").GetArrayLength());
         Assert.Equal(
             ["beginInspection", "compareExchanges", "copyExchange", "createToken", "drainSession", "dropExchanges", "endInspection",
                 "endSession", "exportExchanges", "getAgentPolicy", "getDocument", "getExchange", "getHealth", "getInspection",

@@ -119,8 +119,8 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
 
         // As it was with one node: an id of the node that is asked.
         Assert.Equal("e2:2", (await cluster.GetAsync(1, Session + "/exchanges/2")).GetProperty("id").GetString());
-        Assert.Equal("several-nodes", (await cluster.AskAsync(2, Session + "/exchanges/2")).Json.GetProperty("error").GetString());
-        Assert.Equal("no-node", (await cluster.AskAsync(2, Session + "/exchanges/e9:2")).Json.GetProperty("error").GetString());
+        Assert.Equal("several-nodes", (await cluster.AskAsync(2, Session + "/exchanges/2")).Json.GetProperty("code").GetString());
+        Assert.Equal("no-node", (await cluster.AskAsync(2, Session + "/exchanges/e9:2")).Json.GetProperty("code").GetString());
     }
 
     [Fact]
@@ -308,7 +308,7 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
         }
 
         Assert.Equal("lost", StateOf(await cluster.GetAsync(1, "/api/v1/sessions"), "e9"));
-        Assert.Equal("node-lost", (await cluster.AskAsync(1, Session + "/exchanges/e9:1")).Json.GetProperty("error").GetString());
+        Assert.Equal("node-lost", (await cluster.AskAsync(1, Session + "/exchanges/e9:1")).Json.GetProperty("code").GetString());
         Assert.Equal("node-lost", (await cluster.AskAsync(1, "/api/v1/sessions/none")).Json.GetProperty("code").GetString());
     }
 

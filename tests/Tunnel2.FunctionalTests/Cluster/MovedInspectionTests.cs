@@ -89,12 +89,12 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         Assert.Equal(["e2:1"], Ids(list));
         Assert.Equal("lost", NodeOf(list, "e1").GetProperty("state").GetString());
         Assert.Contains("gone", NodeOf(list, "e1").GetProperty("problem").GetString(), StringComparison.Ordinal);
-        Assert.Equal("no-node", (await cluster.AskAsync(1, Session + "/exchanges/e1:1")).Json.GetProperty("error").GetString());
+        Assert.Equal("no-node", (await cluster.AskAsync(1, Session + "/exchanges/e1:1")).Json.GetProperty("code").GetString());
         var har = (await cluster.GetAsync(1, Session + "/exchanges.har")).GetProperty("log");
         Assert.Equal(1, har.GetProperty("entries").GetArrayLength());
         Assert.Contains("e1", har.GetProperty("comment").GetString(), StringComparison.Ordinal);
         var compared = await cluster.AskAsync(1, Session + "/exchanges/e1:1/compare/e2:1");
-        Assert.Equal((503, "node-lost"), (compared.Status, compared.Json.GetProperty("error").GetString()));
+        Assert.Equal((503, "node-lost"), (compared.Status, compared.Json.GetProperty("code").GetString()));
 
         // The same node, started again, has nothing of what was before, and inspects the session when it comes back.
         await cluster.Cluster.RestartAsync(0);

@@ -130,7 +130,7 @@ public sealed class CaptureTests
             messages.Select(message => $"{message.GetProperty("from")} {message.GetProperty("kind")}"));
         Assert.All(messages[..2], message => Assert.Equal("{\"token\":\"***\",\"a\":1}", message.GetProperty("text").GetString()));
         Assert.Equal("1000 bye", messages[2].GetProperty("text").GetString());
-        Assert.Equal("upgraded", (await inspected.PostAsync("/1/replay")).Json.GetProperty("error").GetString());
+        Assert.Equal("upgraded", (await inspected.PostAsync("/1/replay")).Json.GetProperty("code").GetString());
     });
 
     [Fact]

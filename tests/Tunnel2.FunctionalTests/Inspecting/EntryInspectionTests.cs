@@ -96,7 +96,8 @@ public sealed class EntryInspectionTests
             using var response = await admin.SendAsync(request);
             Assert.Equal(HttpStatusCode.BadRequest, response.StatusCode);
             using var json = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
-            Assert.Equal(code, json.RootElement.GetProperty("error").GetString());
+            Assert.Equal("application/problem+json", response.Content.Headers.ContentType!.MediaType);
+            Assert.Equal(code, json.RootElement.GetProperty("code").GetString());
             var (_, list) = await GetAsync(admin, Session + "/exchanges?limit=500&status=2xx&kind=http&reveal=0&q=&method=get");
             Assert.Single(list.GetProperty("exchanges").EnumerateArray());
         });

@@ -118,8 +118,8 @@ public sealed class ReplayTests
             await visitor.ReadBodyAsync(await visitor.ReadHeadAsync());
             await inspected.EndedAsync(1);
             var (status, json) = await inspected.PostAsync("/1/replay");
-            Assert.Equal((409, "body-truncated"), (status, json.GetProperty("error").GetString()));
-            Assert.Contains("2000 bytes", json.GetProperty("message").GetString(), StringComparison.Ordinal);
+            Assert.Equal((409, "body-truncated"), (status, json.GetProperty("code").GetString()));
+            Assert.Contains("2000 bytes", json.GetProperty("detail").GetString(), StringComparison.Ordinal);
             Assert.Equal(200, (await inspected.PostAsync("/1/replay", """{"body":"short"}""")).Status);
             Assert.Null(inspected.Store.Find(3));
         },

@@ -27,7 +27,8 @@ public sealed class RawHttpClient : RawConnection
     /// <param name="cancellationToken">Ends the attempt.</param>
     [SuppressMessage("Security", "CA5359", Justification = "A test backend's certificate is made at its start; nobody can know it.")]
     public static async Task<RawHttpClient> ConnectTlsAsync(
-        IPEndPoint endPoint, string serverName = "localhost", CancellationToken cancellationToken = default)
+        IPEndPoint endPoint, string serverName = "localhost", SslStreamCertificateContext? certificate = null,
+        CancellationToken cancellationToken = default)
     {
         var socket = await ConnectSocketAsync(endPoint, 0, cancellationToken).ConfigureAwait(false);
         var stream = new SslStream(new NetworkStream(socket, ownsSocket: true));
@@ -38,6 +39,7 @@ public sealed class RawHttpClient : RawConnection
                 {
                     TargetHost = serverName,
                     ApplicationProtocols = [SslApplicationProtocol.Http11],
+                    ClientCertificateContext = certificate,
                     RemoteCertificateValidationCallback = static (_, _, _, _) => true,
                 },
                 cancellationToken).ConfigureAwait(false);

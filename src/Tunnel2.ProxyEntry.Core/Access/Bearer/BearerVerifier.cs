@@ -16,6 +16,9 @@ internal sealed class BearerVerifier : IDisposable
     /// <summary>How many tokens are checked or wait for it, and for keys.</summary>
     public const int Most = 1024;
 
+    /// <summary>How many of them for one issuer: one that does not answer holds up its own tunnels alone.</summary>
+    public const int MostOfIssuer = Most / 4;
+
     /// <summary>The tolerance for clocks that differ.</summary>
     public static readonly TimeSpan Skew = TimeSpan.FromSeconds(60);
 
@@ -89,7 +92,7 @@ internal sealed class BearerVerifier : IDisposable
             var verdict = new TokenVerdict(TokenState.Unchecked);
             foreach (var rule in rules)
             {
-                verdict = await CheckAsync(token, rule, cancellationToken).ConfigureAwait(false);
+                verdict = await CheckInTurnAsync(token, rule, KeysOf(rule.Issuer), cancellationToken).ConfigureAwait(false);
                 if (verdict.State != TokenState.Right)
                 {
                     break;
@@ -114,9 +117,27 @@ internal sealed class BearerVerifier : IDisposable
     private IssuerKeys KeysOf(TokenIssuer issuer) =>
         _issuers.GetOrAdd(issuer, static (issuer, self) => new IssuerKeys(issuer, self._fetch, self._time, self._logger), this);
 
-    private async Task<TokenVerdict> CheckAsync(PendingToken token, BearerRule rule, CancellationToken cancellationToken)
+    private async Task<TokenVerdict> CheckInTurnAsync(
+        PendingToken token, BearerRule rule, IssuerKeys issuer, CancellationToken cancellationToken)
     {
-        var issuer = KeysOf(rule.Issuer);
+        if (!issuer.TryBegin(MostOfIssuer))
+        {
+            return new TokenVerdict(TokenState.Unchecked);
+        }
+
+        try
+        {
+            return await CheckAsync(token, rule, issuer, cancellationToken).ConfigureAwait(false);
+        }
+        finally
+        {
+            issuer.End();
+        }
+    }
+
+    private async Task<TokenVerdict> CheckAsync(
+        PendingToken token, BearerRule rule, IssuerKeys issuer, CancellationToken cancellationToken)
+    {
         var keys = issuer.Find();
         if (keys is null)
         {

@@ -35,6 +35,7 @@ internal sealed class IssuerKeys
     private long _triedAt;
     private int _tries;
     private int _failures;
+    private int _checks;
 
     public IssuerKeys(TokenIssuer issuer, KeyFetch fetch, TimeProvider time, ILogger logger)
     {
@@ -43,6 +44,22 @@ internal sealed class IssuerKeys
         _time = time;
         _logger = logger;
     }
+
+    /// <summary>Counts a token of the issuer that is checked from now on.</summary>
+    /// <returns>False where as many are checked as may; then it is not counted.</returns>
+    public bool TryBegin(int most)
+    {
+        if (Interlocked.Increment(ref _checks) <= most)
+        {
+            return true;
+        }
+
+        End();
+        return false;
+    }
+
+    /// <summary>A token of the issuer has been checked.</summary>
+    public void End() => Interlocked.Decrement(ref _checks);
 
     /// <summary>The keys; null: there are none yet, or none any more. Begins a fetch when they are not fresh, and does not wait.</summary>
     public KeySet? Find()

@@ -8,6 +8,7 @@ namespace Tunnel2.ProxyEntry.Api.Documents;
 [JsonSerializable(typeof(CertificateList))]
 [JsonSerializable(typeof(CreateToken))]
 [JsonSerializable(typeof(HealthInfo))]
+[JsonSerializable(typeof(InspectedList))]
 [JsonSerializable(typeof(NewToken))]
 [JsonSerializable(typeof(PolicyDocument))]
 [JsonSerializable(typeof(PolicyList))]

@@ -64,8 +64,10 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     /// <inheritdoc/>
     public Task ProcessRequestAsync(EntryRequest context)
     {
-        if (context.Http.Features.Get<AdminListenerFeature>() is not null)
+        if (context.Http.Features.Get<AdminRefusals>() is { } admin)
         {
+            context.Admin = admin;
+            admin.IsServing = true;
             return HandleAdminAsync(context.Http);
         }
 
@@ -78,6 +80,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     {
         context.Activity?.RequestEnded();
         context.Http.Uninitialize();
+        context.Admin?.IsServing = false;
     }
 
     /// <summary>
@@ -118,10 +121,4 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
             await _admin.HandleAsync(http, _api.HandleAsync).ConfigureAwait(false);
         }
     }
-}
-
-/// <summary>Marks the connections of the admin listener.</summary>
-internal sealed class AdminListenerFeature
-{
-    public static AdminListenerFeature Instance { get; } = new();
 }

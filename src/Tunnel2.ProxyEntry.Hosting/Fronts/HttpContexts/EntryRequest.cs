@@ -1,4 +1,5 @@
 using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Requests;
@@ -19,6 +20,9 @@ internal sealed class EntryRequest
 
     /// <summary>The activity of its connection; null in a test without one.</summary>
     public ConnectionActivity? Activity { get; }
+
+    /// <summary>Where its connection is one of the admin listener; null otherwise.</summary>
+    public AdminRefusals? Admin { get; set; }
 
     public HttpContextExchange Exchange { get; }
 

@@ -125,13 +125,19 @@ internal sealed class VisitorTls
             return options;
         }
 
-        var certificate = new VisitorCertificate();
+        var certificate = new VisitorCertificate(session.Name);
         context.Connection.Features.Set(certificate);
         options.ClientCertificateRequired = true;
 
         // A handshake that is resumed has no chain, and may have begun before the rule.
         options.AllowTlsResume = false;
-        options.CertificateRevocationCheckMode = X509RevocationMode.NoCheck;
+
+        // No look for what is missing in the visitor's chain: a stranger's certificate must not make the server call an address in it.
+        options.CertificateChainPolicy = new X509ChainPolicy
+        {
+            RevocationMode = X509RevocationMode.NoCheck,
+            DisableCertificateDownloads = true,
+        };
         options.RemoteCertificateValidationCallback = (_, shown, chain, _) =>
         {
             certificate.Keep(shown, chain);

@@ -26,7 +26,8 @@ internal sealed class TestAuthority : IDisposable
     /// <param name="isServer">Whether it is for a server, or else for an agent.</param>
     /// <param name="from">Valid from, in days from now.</param>
     /// <param name="to">Valid to, in days from now.</param>
-    public string Issue(string name, bool isServer = true, int from = -1, int to = 1)
+    /// <param name="issuer">Where it says that its authority's certificate is; null: nowhere.</param>
+    public string Issue(string name, bool isServer = true, int from = -1, int to = 1, Uri? issuer = null)
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         var request = new CertificateRequest($"CN={name}", key, HashAlgorithmName.SHA256);
@@ -47,6 +48,12 @@ internal sealed class TestAuthority : IDisposable
 
         request.CertificateExtensions.Add(
             new X509EnhancedKeyUsageExtension([new Oid(isServer ? "1.3.6.1.5.5.7.3.1" : "1.3.6.1.5.5.7.3.2")], false));
+        if (issuer is not null)
+        {
+            request.CertificateExtensions.Add(
+                new X509AuthorityInformationAccessExtension(ocspUris: null, caIssuersUris: [issuer.AbsoluteUri]));
+        }
+
         var now = DateTimeOffset.UtcNow;
         using var certificate = request.Create(_certificate, now.AddDays(from), now.AddDays(to), RandomNumberGenerator.GetBytes(8));
         return certificate.ExportCertificatePem() + "\n" + key.ExportPkcs8PrivateKeyPem() + "\n";

@@ -304,14 +304,34 @@ public sealed class BearerVerifierTests : IDisposable
     [Fact]
     public async Task More_tokens_than_may_wait_are_not_checked()
     {
-        var held = new TaskCompletionSource<HttpResponseMessage>(TaskCreationOptions.RunContinuationsAsynchronously);
-        _issuer.Answer = (_, _) => held.Task;
+        var held = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _issuer.Answer = async (_, _) =>
+        {
+            await held.Task;
+            return ScriptedIssuer.Json(_issuer.Keys);
+        };
         var token = Pending(_rsa.Sign("RS256", Claims()));
-        var waiting = Enumerable.Range(0, BearerVerifier.Most).Select(_ => _verifier.CheckAsync(token, [_rule], default)).ToArray();
-        Assert.Equal(TokenState.Unchecked, (await _verifier.CheckAsync(token, [_rule], default)).State);
-        held.SetResult(ScriptedIssuer.Json(_issuer.Keys));
+        List<Task<TokenVerdict>> waiting = [.. CheckAll(_rule)];
+        await ExpectUncheckedAsync(_rule);
+        for (var issuer = 1; waiting.Count < BearerVerifier.Most; issuer++)
+        {
+            // An issuer that does not answer holds up its own tunnels alone.
+            waiting.AddRange(CheckAll(RuleOf(issuer)));
+            await ExpectUncheckedAsync(RuleOf(issuer));
+        }
+
+        await ExpectUncheckedAsync(RuleOf(99));
+        held.SetResult();
         Assert.All(await Task.WhenAll(waiting), static verdict => Assert.Equal(TokenState.Right, verdict.State));
         await ExpectAsync(TokenState.Right, token.Text);
+
+        static BearerRule RuleOf(int number) => _rule with { Issuer = new TokenIssuer(Issuer, new Uri($"https://id.example/keys/{number}")) };
+
+        IEnumerable<Task<TokenVerdict>> CheckAll(BearerRule rule) =>
+            Enumerable.Range(0, BearerVerifier.MostOfIssuer).Select(_ => _verifier.CheckAsync(token, [rule], default));
+
+        async Task ExpectUncheckedAsync(BearerRule rule) =>
+            Assert.Equal(TokenState.Unchecked, (await _verifier.CheckAsync(token, [rule], default)).State);
     }
 
     [Fact]
