@@ -1,3 +1,4 @@
+using System.Net.Security;
 using System.Text;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -93,6 +94,7 @@ internal static class KestrelSetup
                 UseSniFront(listen);
                 listen.WatchForLoss();
                 listen.LeaveLoop();
+                listen.Use(static next => connection => ShakeHandsAsync(connection, next));
                 listen.UseHttps(listen.ApplicationServices.GetRequiredService<VisitorTls>().CreateOptions());
                 listen.Use(static next => connection => AcmeTlsFront.EndAsync(connection, next));
                 listen.ReturnToLoop();
@@ -116,6 +118,22 @@ internal static class KestrelSetup
             });
             listeners.Add(("admin", listen));
         });
+    }
+
+    /// <summary>
+    /// A first record that begins no handshake, such as an alert, never comes to the choice of a certificate. .NET then says that the
+    /// server has none, as if that were a fault, and not that its visitor does not speak TLS.
+    /// </summary>
+    private static async Task ShakeHandsAsync(ConnectionContext connection, ConnectionDelegate next)
+    {
+        try
+        {
+            await next(connection).ConfigureAwait(false);
+        }
+        catch (NotSupportedException exception) when (exception.Source == typeof(SslStream).Assembly.GetName().Name)
+        {
+            // The connection ends, as after any handshake that fails.
+        }
     }
 
     /// <summary>Before TLS: handshakes of an authority that checks a name.</summary>

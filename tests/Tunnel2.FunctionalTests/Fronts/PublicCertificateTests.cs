@@ -54,6 +54,28 @@ public sealed class PublicCertificateTests : IDisposable
         await AssertServedAsync(after);
     }
 
+    [Theory]
+    [InlineData("15030100020100")]
+    [InlineData("15030300020228")]
+    [InlineData("170303000568656c6c6f")]
+    [InlineData("160301000501000001ff")]
+    [InlineData("47455420")]
+    public async Task A_first_record_that_begins_no_handshake_ends_its_connection_and_is_no_fault(string hex)
+    {
+        File.WriteAllText(_folder["public.pem"], _authority.Issue("web.localhost"));
+        await using var entry = await EntryFixture.StartAsync(
+            _time, "Public:HttpsListen=127.0.0.1:0", "Public:Certificate=" + _folder["public.pem"]);
+        await using (var visitor = await RawHttpClient.ConnectAsync(entry.Https))
+        {
+            await visitor.WriteAsync(Convert.FromHexString(hex));
+            await visitor.ShutdownSendAsync();
+            await visitor.WaitForEndAsync();
+        }
+
+        await using var other = await ConnectAsync(entry, _authority.Pem, "web.localhost");
+        entry.Log.AssertNoErrors();
+    }
+
     [Fact]
     public async Task Both_versions_of_HTTP_are_offered()
     {
