@@ -15,6 +15,9 @@ namespace Tunnel2.ProxyEntry.Requests;
 /// </summary>
 internal sealed class ForwardedRequest
 {
+    /// <summary>About a second: a visitor's wait ends also if the thread that cuts stands still.</summary>
+    private const int MostSpins = 1_000;
+
     private readonly ShortLock _gate = new();
     private TunnelStream? _stream;
     private StreamId _id;
@@ -399,8 +402,9 @@ internal sealed class ForwardedRequest
             cutter = _cutter;
         }
 
-        // The exchange serves its next request soon, which a cut that is under way on another thread must not hit.
-        for (var spin = default(SpinWait); cutter != 0 && cutter != Environment.CurrentManagedThreadId; cutter = Volatile.Read(ref _cutter))
+        // The exchange serves its next request soon, which a cut that is under way on another thread must not hit. A cut is short.
+        for (var spin = default(SpinWait);
+            cutter != 0 && cutter != Environment.CurrentManagedThreadId && spin.Count < MostSpins; cutter = Volatile.Read(ref _cutter))
         {
             spin.SpinOnce();
         }
