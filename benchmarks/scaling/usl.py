@@ -71,9 +71,9 @@ def main():
     if len(measured) < 2 or not rounds:
         print("No law can be fitted: one number of processors only was measured.")
         return
-    print(f"Fitted to N = {', '.join(map(str, measured))}, {len(rounds)} rounds. Everything beyond N = {measured[-1]} is predicted, and nobody measured it.")
+    print(f"Fitted to N = {', '.join(map(str, measured))}, {len(rounds)} rounds. Everything beyond N = {measured[-1]} is predicted, not measured.")
     if len(measured) == 2:
-        print("Two points do not tell σ from κ: the truth lies between the two, if the law holds at all.")
+        print("Two points do not distinguish σ from κ: the truth lies between the two, if the law holds at all.")
         if fit([row for rows in rounds.values() for row in rows], [(0, 1), (0,)])[1] == 0:
             tell("fit", rounds, [(0,)], processors)
             return

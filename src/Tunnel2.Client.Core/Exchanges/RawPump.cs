@@ -59,7 +59,7 @@ internal static class RawPump
         var sent = await RequestPump.RunAsync(stream, connection.Transport, RequestFraming.Raw, 0, buffers, counters).ConfigureAwait(false);
         if (byReset && sent == RequestPumpEnd.VisitorFailed)
         {
-            // After the bytes before it: whoever ends the other direction does not wait for them.
+            // After the bytes before it: the end of the other direction does not wait for them.
             connection.Break(byReset: true);
         }
 

@@ -23,7 +23,7 @@ internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool Str
 }
 
 /// <summary>
-/// Moves a response's body from the backend to its stream, each piece as it comes: what the backend wrote, the visitor sees, whatever the
+/// Moves a response's body from the backend to its stream, each piece as it comes: what the backend wrote, the visitor sees, for any
 /// content type. A body that is cut short never ends in order.
 /// </summary>
 internal static class ResponseBodyPump
@@ -151,7 +151,7 @@ internal static class ResponseBodyPump
             counters.Capture?.OnResponseBody(buffer.AsSpan(0, bodyLength));
             if (status == ChunkedStatus.Invalid)
             {
-                // What stood before the fault was the body's.
+                // What was before the fault was the body's.
                 await stream.WriteAsync(buffer.AsMemory(0, bodyLength), end: false).ConfigureAwait(false);
                 return ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
             }
@@ -190,9 +190,9 @@ internal static class ResponseBodyPump
     }
 
     /// <summary>
-    /// Waits until something may leave, with nothing held meanwhile: bytes that the visitor does not take stay with the service.
+    /// Waits until something may leave, with nothing held in that time: bytes that the visitor does not take stay with the service.
     /// </summary>
-    /// <returns>Whether somebody is left who wants them.</returns>
+    /// <returns>Whether the visitor still wants them.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private static async ValueTask<bool> WaitForRoomAsync(TunnelStream stream, BackendConnection connection, int filled)
     {

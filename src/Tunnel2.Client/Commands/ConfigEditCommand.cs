@@ -138,7 +138,7 @@ internal static class ConfigEditCommand
         })
         : console.WriteAsync(PlainText.Clean(text) + "\n");
 
-    /// <summary>Whether a person says yes, or nothing but the return key.</summary>
+    /// <summary>Whether a person says yes, or presses only the return key.</summary>
     private static async Task<bool> AskAsync(CommandConsole console, string question)
     {
         if (console.OpenInput?.Invoke() is not { } input)

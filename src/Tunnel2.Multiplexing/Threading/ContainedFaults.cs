@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
-/// Faults of our own that were thrown where nobody is to catch them: on a loop, in a timer, on a thread that serves everybody. Each is
-/// contained where it can do the least harm, counted here, and told at most once a second. Thread-safe; never throws.
+/// Faults of our own that were thrown where no caller catches them: on a loop, in a timer, on a thread that serves all others. Each is
+/// contained where it can do the least harm, counted here, and reported at most once a second. Thread-safe; never throws.
 /// </summary>
 internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
 {
@@ -18,8 +18,8 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
     /// <summary>How many there were.</summary>
     public long Count => Volatile.Read(ref _count);
 
-    /// <summary>Who is told: where it happened, how many there were since the last time, and the latest.</summary>
-    public Action<string, long, Exception>? Told { get; set; }
+    /// <summary>Called with a report: where it happened, how many there were since the last report, and the latest.</summary>
+    public Action<string, long, Exception>? Report { get; set; }
 
     /// <summary>Counts a fault.</summary>
     /// <param name="place">Where it was contained: one of a small set of words.</param>
@@ -27,7 +27,7 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
     public void Add(string place, Exception exception)
     {
         var count = Interlocked.Increment(ref _count);
-        if (Told is not { } told)
+        if (Report is not { } report)
         {
             return;
         }
@@ -46,7 +46,7 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
 
         try
         {
-            told(place, count, exception);
+            report(place, count, exception);
         }
         catch (Exception)
         {

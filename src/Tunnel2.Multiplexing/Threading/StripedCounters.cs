@@ -41,7 +41,7 @@ internal sealed class StripedCounters
         }
     }
 
-    /// <summary>What a counter stands at. While others count, it is what it was at some moment of the call for each thread.</summary>
+    /// <summary>The value of a counter. While others count, it is what it was at some moment of the call for each thread.</summary>
     public long Sum(int index)
     {
         var sum = 0L;

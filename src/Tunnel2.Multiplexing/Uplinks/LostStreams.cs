@@ -25,7 +25,7 @@ internal sealed class LostStreams
     }
 
     /// <summary>Fails the first of them at once, the others by way of the scheduler.</summary>
-    public static void Tell(IReadOnlyList<TunnelStream> streams, SessionEndReason reason, PipeScheduler scheduler) =>
+    public static void Report(IReadOnlyList<TunnelStream> streams, SessionEndReason reason, PipeScheduler scheduler) =>
         new LostStreams(streams, reason, scheduler).TellSome();
 
     private void TellSome()

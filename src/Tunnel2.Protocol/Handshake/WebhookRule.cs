@@ -3,7 +3,7 @@ namespace Tunnel2.Protocol.Handshake;
 /// <summary>Who signs the webhooks of a tunnel. The numbers are those of the wire.</summary>
 public enum WebhookProvider
 {
-    /// <summary>Nobody.</summary>
+    /// <summary>No provider.</summary>
     None = 0,
 
     /// <summary>GitHub: <c>X-Hub-Signature-256</c>.</summary>

@@ -91,7 +91,7 @@ internal sealed class NodeKeeper
         }
     }
 
-    /// <summary>Tells the database what it does not know yet, and gives the lease back. Best effort.</summary>
+    /// <summary>Reports to the database what it does not know yet, and gives the lease back. Best effort.</summary>
     public async Task LeaveAsync(CancellationToken cancellationToken)
     {
         if (_lease is not { } lease || IsFailing)
@@ -311,7 +311,7 @@ internal sealed class NodeKeeper
         {
             if (!_names.HasUnsynchronized(entry))
             {
-                // A successor came in that time. The database has its predecessor now, and will be told.
+                // A successor came in that time. The database has its predecessor now, and will get a report.
                 foreach (var present in _names.RivalsUnsynchronized(claim.Name, claim.Share).Where(present => present.Newest < epoch))
                 {
                     present.Base = epoch;

@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Cluster.Stores;
 namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 
 /// <summary>
-/// Connections to the database, and calls with a deadline that holds whatever the database and the network do. Thread-safe.
+/// Connections to the database, and calls with a deadline that does not depend on the database or the network. Thread-safe.
 /// </summary>
 internal sealed class PostgresConnections : IAsyncDisposable
 {

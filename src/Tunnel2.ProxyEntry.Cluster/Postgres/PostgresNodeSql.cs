@@ -3,7 +3,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 /// <summary>The statements about nodes alone.</summary>
 internal static class PostgresNodeSql
 {
-    /// <summary>What stands before the node in a notice that it should look around.</summary>
+    /// <summary>The text before the node in a notice that it should look around.</summary>
     public const string LookNotice = "look\n";
 
     /// <summary>

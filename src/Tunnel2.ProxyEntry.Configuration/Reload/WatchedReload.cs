@@ -55,7 +55,7 @@ internal abstract class WatchedReload : IReloadable
         _problem = problems[0].Reason;
         foreach (var problem in problems)
         {
-            Tell(problem);
+            Report(problem);
         }
     }
 
@@ -65,5 +65,5 @@ internal abstract class WatchedReload : IReloadable
     protected abstract IReadOnlyList<ReloadProblem> Reload();
 
     /// <summary>Logs a problem.</summary>
-    protected abstract void Tell(ReloadProblem problem);
+    protected abstract void Report(ReloadProblem problem);
 }

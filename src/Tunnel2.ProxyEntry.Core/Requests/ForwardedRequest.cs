@@ -46,7 +46,7 @@ internal sealed class ForwardedRequest
     public RequestTimes Times { get; } = new();
 
     /// <summary>
-    /// Milliseconds that an upgraded connection may stand still, in any direction and after an end of one; null: the limit of bodies, after
+    /// Milliseconds that an upgraded connection may be silent, in any direction and after an end of one; null: the limit of bodies, after
     /// an end of one.
     /// </summary>
     public long? OwnIdleLimit { get; set; }

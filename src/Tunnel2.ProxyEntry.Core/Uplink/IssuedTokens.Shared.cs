@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Tokens;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <content>
-/// Changes of tokens, and the tokens of a cluster: there the database has them, and the folder is this node's copy, with which it goes on
+/// Changes of tokens, and the tokens of a cluster: there the database has them, and the folder is this node's copy, with which it continues
 /// while the database is away.
 /// </content>
 internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
@@ -126,7 +126,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
         return ended;
     }
 
-    /// <summary>Tells the cluster when tokens were used at this node, once a minute.</summary>
+    /// <summary>Reports to the cluster when tokens were used at this node, once a minute.</summary>
     private async Task TellUsesAsync(SharedCopy shared, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses)
     {
         try
@@ -135,7 +135,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
         }
         catch (SharedUnavailableException)
         {
-            // The look says what is wrong, and the next minute tells these too.
+            // The look says what is wrong, and the next minute reports these too.
         }
         catch (Exception exception)
         {

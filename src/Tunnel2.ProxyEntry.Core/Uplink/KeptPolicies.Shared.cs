@@ -18,7 +18,7 @@ internal sealed partial class KeptPolicies : ISharedValues<KeptPolicy>
     private readonly SharedCopy? _shared;
     private bool _isCopy;
 
-    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which go on.</summary>
+    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which continue.</summary>
     /// <exception cref="IOException">It cannot be written; then nothing has changed.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there; then nothing has changed.</exception>
     /// <exception cref="SharedUnavailableException">The cluster's database is not available.</exception>

@@ -73,7 +73,7 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
         }
     }
 
-    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which go on.</summary>
+    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which continue.</summary>
     /// <exception cref="IOException">It cannot be written; then nothing has changed.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there; then nothing has changed.</exception>
     private PolicyChange SetAlone(PolicyTarget target, Policy policy)

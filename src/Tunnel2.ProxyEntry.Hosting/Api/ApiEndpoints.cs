@@ -199,7 +199,7 @@ internal sealed class ApiEndpoints : IDisposable
 
         if (http.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } limited)
         {
-            // Kestrel ends the reading there; the one more tells it from a body of just this length.
+            // Kestrel ends the reading there; the one more shows that it is no body of just this length.
             limited.MaxRequestBodySize = most + 1;
         }
 

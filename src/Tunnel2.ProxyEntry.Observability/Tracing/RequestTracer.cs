@@ -229,7 +229,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
         Activity.Current = null;
     }
 
-    /// <summary>OpenTelemetry's rule: an unknown method, which anybody can invent, must not become a span's name.</summary>
+    /// <summary>OpenTelemetry's rule: an unknown method, which any visitor can invent, must not become a span's name.</summary>
     private static string MethodOf(VisitorExchange exchange) => exchange.Method switch
     {
         "GET" => "GET",

@@ -49,7 +49,7 @@ public sealed class AgentWordsTests
             server.Port,
             $"Something else than a Tunnel2 server answers at 127.0.0.1:{server.Port}: an HTTP server (nginx/1.22.1). Check the port: "
                 + $"the uplink port is 12001 "
-            + "by default, and an HTTP proxy cannot stand before it.");
+            + "by default, and an HTTP proxy cannot be in front of it.");
     }
 
     [Fact]

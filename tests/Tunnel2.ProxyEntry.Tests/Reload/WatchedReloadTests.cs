@@ -16,16 +16,16 @@ public sealed class WatchedReloadTests : IDisposable
         File.WriteAllText(_path, "new");
         reload.Next = () => throw new IOException("the disk\nfailed");
         Look(reload, 3);
-        Assert.Equal((3, "the disk failed"), (reload.Calls, Assert.Single(reload.Told)));
+        Assert.Equal((3, "the disk failed"), (reload.Calls, Assert.Single(reload.Reports)));
 
         reload.Next = static () => [new ReloadProblem("a", "wrong"), new ReloadProblem("b", "wrong")];
         Look(reload, 3);
-        Assert.Equal((6, 3), (reload.Calls, reload.Told.Count));
+        Assert.Equal((6, 3), (reload.Calls, reload.Reports.Count));
 
         // Nothing changed in the file: that it was read is what counts.
         reload.Next = static () => [];
         Look(reload, 3);
-        Assert.Equal((7, 3), (reload.Calls, reload.Told.Count));
+        Assert.Equal((7, 3), (reload.Calls, reload.Reports.Count));
     }
 
     [Fact]
@@ -38,7 +38,7 @@ public sealed class WatchedReloadTests : IDisposable
         Look(reload, 2);
         File.WriteAllText(_path, "new");
         Look(reload, 2);
-        Assert.Equal(["no", "no"], reload.Told);
+        Assert.Equal(["no", "no"], reload.Reports);
         Assert.Equal(4, reload.Calls);
     }
 
@@ -58,7 +58,7 @@ public sealed class WatchedReloadTests : IDisposable
 
         public int Calls { get; private set; }
 
-        public List<string> Told { get; } = [];
+        public List<string> Reports { get; } = [];
 
         protected override IReadOnlyList<ReloadProblem> Reload()
         {
@@ -66,6 +66,6 @@ public sealed class WatchedReloadTests : IDisposable
             return Next();
         }
 
-        protected override void Tell(ReloadProblem problem) => Told.Add(problem.Reason);
+        protected override void Report(ReloadProblem problem) => Reports.Add(problem.Reason);
     }
 }

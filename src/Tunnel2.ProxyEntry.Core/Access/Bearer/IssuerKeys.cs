@@ -122,7 +122,7 @@ internal sealed class IssuerKeys
         }
         catch (Exception exception) when (exception is not OutOfMemoryException)
         {
-            // Whatever an issuer has sent: a later answer may be good, so the next try must not be this task again. The libraries' words
+            // For any answer of an issuer: a later one may be good, so the next try must not be this task again. The libraries' words
             // may hold what it sent.
             reason = $"its answer cannot be read ({exception.GetType().Name})";
         }
