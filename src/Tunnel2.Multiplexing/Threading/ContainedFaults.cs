@@ -11,9 +11,9 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
     private readonly TimeProvider _time = timeProvider ?? TimeProvider.System;
     private readonly Lock _gate = new();
     private long _count;
-    private long _told;
-    private long _toldAt;
-    private bool _hasTold;
+    private long _reported;
+    private long _reportedAt;
+    private bool _hasReported;
 
     /// <summary>How many there were.</summary>
     public long Count => Volatile.Read(ref _count);
@@ -35,13 +35,13 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
         lock (_gate)
         {
             var now = _time.GetTimestamp();
-            if (_hasTold && _time.GetElapsedTime(_toldAt, now) < _quiet)
+            if (_hasReported && _time.GetElapsedTime(_reportedAt, now) < _quiet)
             {
                 return;
             }
 
-            (_hasTold, _toldAt) = (true, now);
-            (count, _told) = (Math.Max(1, count - _told), Math.Max(count, _told));
+            (_hasReported, _reportedAt) = (true, now);
+            (count, _reported) = (Math.Max(1, count - _reported), Math.Max(count, _reported));
         }
 
         try

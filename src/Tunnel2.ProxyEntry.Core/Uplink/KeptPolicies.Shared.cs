@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Sharing;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <content>
-/// Changes of policies, and the policies of a cluster: there the database has them, and the folder is this node's copy, with which it goes
-/// on while the database is away.
+/// Changes of policies, and the policies of a cluster: there the database has them, and the folder is this node's copy, with which it
+/// continues while the database is away.
 /// </content>
 internal sealed partial class KeptPolicies : ISharedValues<KeptPolicy>
 {

@@ -18,7 +18,7 @@ public sealed class LoopFaultTests : IDisposable
     private readonly EpollLoop _loop;
 
     public LoopFaultTests() =>
-        _loop = new EpollLoop(new ContainedFaults(new ManualTimeProvider()) { Told = (place, _, _) => _told.Add(place) });
+        _loop = new EpollLoop(new ContainedFaults(new ManualTimeProvider()) { Report = (place, _, _) => _told.Add(place) });
 
     public void Dispose() => _loop.Dispose();
 
