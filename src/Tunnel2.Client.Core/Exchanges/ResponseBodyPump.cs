@@ -19,7 +19,7 @@ internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool Str
 
     public static ResponseBodyEnd Failed(StreamResetDetail detail) => new(BackendFailure.Protocol(detail), false, 0);
 
-    public static ResponseBodyEnd NobodyLeft { get; } = new(BackendFailure.None, true, 0);
+    public static ResponseBodyEnd NoReaderLeft { get; } = new(BackendFailure.None, true, 0);
 }
 
 /// <summary>
@@ -49,7 +49,7 @@ internal static class ResponseBodyPump
             {
                 if (!await WaitForRoomAsync(stream, connection, 0).ConfigureAwait(false))
                 {
-                    return ResponseBodyEnd.NobodyLeft;
+                    return ResponseBodyEnd.NoReaderLeft;
                 }
 
                 buffer = connection.Buffer!;
@@ -83,7 +83,7 @@ internal static class ResponseBodyPump
             counters.Capture?.OnResponseBody(buffer.AsSpan(0, count));
             if (await stream.WriteAsync(buffer.AsMemory(0, count), end: remaining == 0).ConfigureAwait(false) != StreamSendStatus.Sent)
             {
-                return ResponseBodyEnd.NobodyLeft;
+                return ResponseBodyEnd.NoReaderLeft;
             }
 
             if (remaining == 0)
@@ -122,7 +122,7 @@ internal static class ResponseBodyPump
             {
                 if (!await WaitForRoomAsync(stream, connection, filled).ConfigureAwait(false))
                 {
-                    return ResponseBodyEnd.NobodyLeft;
+                    return ResponseBodyEnd.NoReaderLeft;
                 }
 
                 buffer = connection.Buffer!;
@@ -169,7 +169,7 @@ internal static class ResponseBodyPump
 
             if (sent != StreamSendStatus.Sent)
             {
-                return ResponseBodyEnd.NobodyLeft;
+                return ResponseBodyEnd.NoReaderLeft;
             }
 
             if (done)

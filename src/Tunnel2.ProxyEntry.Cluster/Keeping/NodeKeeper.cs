@@ -65,7 +65,7 @@ internal sealed class NodeKeeper
         try
         {
             await HoldLeaseAsync(cancellationToken).ConfigureAwait(false);
-            await TellAsync(cancellationToken).ConfigureAwait(false);
+            await ReportAsync(cancellationToken).ConfigureAwait(false);
             if (Interlocked.Exchange(ref _mustCompare, 0) != 0 || IsDue(ref _compared, ClusterTimes.Comparison))
             {
                 await CompareAsync(cancellationToken).ConfigureAwait(false);
@@ -101,7 +101,7 @@ internal sealed class NodeKeeper
 
         try
         {
-            await TellAsync(cancellationToken).ConfigureAwait(false);
+            await ReportAsync(cancellationToken).ConfigureAwait(false);
             _node.MarkUnready("This node is stopping.");
             await _store.ReleaseAsync(lease, cancellationToken).ConfigureAwait(false);
         }
@@ -388,7 +388,7 @@ internal sealed class NodeKeeper
                 .ConfigureAwait(false);
         }
 
-        await TellAsync(cancellationToken).ConfigureAwait(false);
+        await ReportAsync(cancellationToken).ConfigureAwait(false);
     }
 
     private void LoseLease()

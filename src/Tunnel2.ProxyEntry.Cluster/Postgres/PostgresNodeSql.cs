@@ -23,7 +23,7 @@ internal static class PostgresNodeSql
         """;
 
     /// <summary>$1 node: all nodes look around, since there is one more.</summary>
-    public const string TellJoined = "select pg_notify('tunnel2_' || current_schema(), E'look\\n' || $1)";
+    public const string NotifyJoined = "select pg_notify('tunnel2_' || current_schema(), E'look\\n' || $1)";
 
     /// <summary>$1 node, $2 incarnation: it has left, and all nodes look around.</summary>
     public const string Release =

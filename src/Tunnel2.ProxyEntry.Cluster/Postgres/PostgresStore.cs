@@ -56,7 +56,7 @@ internal sealed partial class PostgresStore : IClusterStore
                     return null;
                 }
 
-                await ScalarAsync(connection, PostgresNodeSql.TellJoined, token, new NpgsqlParameter { Value = node.Node })
+                await ScalarAsync(connection, PostgresNodeSql.NotifyJoined, token, new NpgsqlParameter { Value = node.Node })
                     .ConfigureAwait(false);
                 return new NodeLease(node.Node, number);
             },

@@ -15,7 +15,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
 
     private readonly SharedCopy? _shared;
     private bool _isCopy;
-    private long _usesTold;
+    private long _usesReported;
 
     /// <summary>Why this node may not know all tokens of its cluster; null: it does, or it is alone.</summary>
     public string? Trouble => _shared?.Trouble;
@@ -88,7 +88,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
     bool ISharedValues<StoredToken>.Use(IReadOnlyList<SharedValue<StoredToken>> values)
     {
         // A key that no node has written goes into no line of the log.
-        TellUnsynchronized(
+        ReportUnsynchronized(
         [
             .. values.Where(static one => one.Value is null)
                 .Select(static one => ($"the cluster's database ({(StoredToken.IsName(one.Key) ? one.Key : "?")})", one.Reason)),
@@ -127,7 +127,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
     }
 
     /// <summary>Reports to the cluster when tokens were used at this node, once a minute.</summary>
-    private async Task TellUsesAsync(SharedCopy shared, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses)
+    private async Task ReportUsesAsync(SharedCopy shared, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses)
     {
         try
         {

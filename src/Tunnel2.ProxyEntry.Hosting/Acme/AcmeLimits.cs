@@ -26,7 +26,7 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
     private readonly List<CountedOrder> _orders = [];
     private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
-    private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
+    private DateTimeOffset _reportedUntil = DateTimeOffset.MinValue;
     private int _serverFailures;
     private AcmePace? _followed;
     private bool _isShared;
@@ -217,9 +217,9 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         {
             RefuseShare(name, own.Length, own.Min(static order => order.At) + _hour);
         }
-        else if (now >= _toldUntil)
+        else if (now >= _reportedUntil)
         {
-            _toldUntil = now + _hour;
+            _reportedUntil = now + _hour;
             ProxyEntryLog.CertificateLimit(logger, name, orders, kept);
         }
 
