@@ -17,7 +17,7 @@ internal static class ShareTimes
     /// <summary>How often it reports one of which no other node has sessions.</summary>
     public static readonly TimeSpan Lone = TimeSpan.FromSeconds(2);
 
-    /// <summary>The least time between two reports, in any case.</summary>
+    /// <summary>The shortest time between two reports, in any case.</summary>
     public static readonly TimeSpan Least = TimeSpan.FromMilliseconds(50);
 
     /// <summary>
