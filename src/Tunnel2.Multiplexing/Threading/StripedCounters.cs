@@ -6,7 +6,7 @@ namespace Tunnel2.Multiplexing.Threading;
 /// </summary>
 internal sealed class StripedCounters
 {
-    /// <summary>Between two threads' counters: two lines of 64 bytes, since a processor may fetch lines in pairs.</summary>
+    /// <summary>Between two threads' counters: two lines of 64 bytes, because a processor may fetch lines in pairs.</summary>
     private const int Gap = 16;
 
     private readonly long[] _cells;

@@ -22,7 +22,7 @@ internal static class PostgresNodeSql
         order by lease_until desc limit 16)
         """;
 
-    /// <summary>$1 node: all nodes look around, since there is one more.</summary>
+    /// <summary>$1 node: all nodes look around, because there is one more.</summary>
     public const string NotifyJoined = "select pg_notify('tunnel2_' || current_schema(), E'look\\n' || $1)";
 
     /// <summary>$1 node, $2 incarnation: it has left, and all nodes look around.</summary>
