@@ -269,7 +269,7 @@ public sealed class HandoverServerTests : IDisposable
         return (Encoding.ASCII.GetString(bytes, 0, length), sockets);
     }
 
-    /// <summary>Waits for what comes next: nothing but the end ever does.</summary>
+    /// <summary>Waits for what comes next: only the end ever does.</summary>
     private static bool IsStillThere(Socket peer)
     {
         Assert.True(peer.Poll(TimeSpan.FromSeconds(30), SelectMode.SelectRead), "it neither spoke nor ended");

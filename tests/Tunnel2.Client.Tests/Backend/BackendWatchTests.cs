@@ -29,7 +29,7 @@ public sealed class BackendWatchTests
             $"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.",
             events.Message);
 
-        // Nobody asks: it is the watch that looks, once a second at first.
+        // No request asks: it is the watch that looks, once a second at first.
         port.Listen();
         await time.ArmedTimers.WaitForAsync(1);
         time.Advance(TimeSpan.FromSeconds(1));

@@ -8,7 +8,7 @@ namespace Tunnel2.Client.Tests.Cli;
 
 public sealed class AgentCliTests : IDisposable
 {
-    /// <summary>Stands still: how long the last lines may take is no matter here.</summary>
+    /// <summary>A stopped clock: how long the last lines may take is no matter here.</summary>
     private readonly ManualTimeProvider _time = new();
     private readonly StringWriter _output = new() { NewLine = "\n" };
     private readonly StringWriter _error = new() { NewLine = "\n" };

@@ -94,7 +94,7 @@ public sealed class TapTests : IDisposable
         _ring.Publish("web", "/0", 200, 1);
         Task<int> running = RunAsync("tap", "--ring", _ring.Ring.Path, "--from-oldest", "--json");
 
-        // It has read the one record that there is: whatever is published from here on, it reads when it may go on.
+        // It has read the one record that there is: all that is published from here on, it reads when it may continue.
         await _output.Held.WaitAsync();
         for (int i = 1; i < Published - 1; i++)
         {

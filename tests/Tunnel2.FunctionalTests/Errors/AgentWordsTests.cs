@@ -23,7 +23,7 @@ public sealed class AgentWordsTests
     [Fact]
     public async Task A_server_whose_name_has_no_address()
     {
-        // A label longer than one may be: the resolver says no without asking anybody.
+        // A label longer than one may be: the resolver says no without a question to a server.
         var host = new string('a', 64) + ".invalid";
         await AssertSaysAsync(
             1, $"the host name '{host}' has no address (DNS)", options => options with { Server = new ServerEndpoint(host, 1) });

@@ -8,7 +8,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Live;
 
-/// <summary>Whatever is done to the live plane, requests are forwarded, and each is one record.</summary>
+/// <summary>For any bad input to the live plane, requests are forwarded, and each is one record.</summary>
 public sealed class BadInputTests
 {
     private const int Requests = 200;
@@ -141,7 +141,7 @@ public sealed class BadInputTests
                 Assert.Equal(200, head.StatusCode);
             }
 
-            // The statistics go on, too.
+            // The statistics continue, too.
             await subscriber.ReceiveUntilAsync(
                 static m => m.GetProperty("type").GetString() == "message" && m.GetProperty("data").GetProperty("requests").GetInt64() > 0);
         });

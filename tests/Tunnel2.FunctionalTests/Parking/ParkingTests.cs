@@ -186,7 +186,7 @@ public sealed class ParkingTests
         entry.Log.AssertNoErrors();
     }
 
-    /// <summary>The name is known afterwards, and nobody serves it.</summary>
+    /// <summary>The name is known afterwards, and no session serves it.</summary>
     private static async Task OnceConnectedAsync(EntryFixture entry, RawTcpServer backend, bool saysGoodbye)
     {
         if (saysGoodbye)

@@ -5,7 +5,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
 
-/// <summary>Answers that keep to the uplink protocol and break HTTP: one request fails, the session and everybody else go on.</summary>
+/// <summary>
+/// Answers that keep to the uplink protocol and break HTTP: one request fails, the session and all other requests continue.
+/// </summary>
 public sealed class HostileAnswerTests
 {
     public static TheoryData<string, string> Fields => new()

@@ -28,8 +28,8 @@ public sealed class KilledUnderWaitTests : IDisposable
         var own = new WaitingProducer(ring, staleAfter: TimeSpan.FromMilliseconds(500));
         await _processes.KillReadersAsync(ring, follower, () => Publish(own), "registered-reader");
 
-        // On a machine that is busy enough the follower itself may be silent for too long, and is told so; nothing else may cost it a
-        // record. (Nobody dies here within a claim, so that the bound for those is out of the way of a publisher that does not get its
+        // On a machine that is busy enough the follower itself may be silent for too long, and learns so; nothing else may cost it a
+        // record. (No process dies here within a claim, so that the bound for those is out of the way of a publisher that does not get its
         // turn.)
         Assert.True(
             follower.Missed == follower.Skipped,

@@ -173,7 +173,7 @@ public sealed class ReusedValueTaskMethodBuilderTests
         found[index] = value;
     }
 
-    /// <summary>A wait that allocates nothing and continues whoever waits inside of <see cref="Complete"/>.</summary>
+    /// <summary>A wait that allocates nothing and continues its awaiter inside of <see cref="Complete"/>.</summary>
     private sealed class Signal : IValueTaskSource
     {
         private ManualResetValueTaskSourceCore<bool> _source;

@@ -70,9 +70,9 @@ public class LostStreamsTests
         await peer.SyncAsync();
         peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.TransportFailed));
 
-        // A second cause of the end tells nobody again.
+        // A second cause of the end is reported to no stream again.
         Assert.False(peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.PeerSilent)));
-        await engine.UntilAsync(() => told.Sum() >= Streams - Released, "all were told");
+        await engine.UntilAsync(() => told.Sum() >= Streams - Released, "all got the report");
         await EndAsync(peer, engine, streams[..^Released]);
         Assert.All(told[..^Released], static times => Assert.Equal(1, times));
         Assert.All(told[^Released..], static times => Assert.Equal(0, times));

@@ -17,7 +17,7 @@ public sealed class PausedPageTests(Chromium browser) : IClassFixture<Chromium>
         await page.WaitForTextAsync("#state", "paused");
         await page.WaitForTextAsync("#notice", "The server has paused this page since");
 
-        // The channel keeps the last four batches; the first three of these come to nobody.
+        // The channel keeps the last four batches; the first three of these reach no page.
         await hub.PublishEachAsync("node.requests", ShortHub.Targets("/missed/", 7));
         Assert.Equal(0, await page.Row("/missed/").CountAsync());
         await hub.ContinueAsync();

@@ -5,7 +5,7 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Programs.Tests.RealPeers;
 
-/// <summary>An agent whose process may have few files open: it lives, says what it lacks, and goes on.</summary>
+/// <summary>An agent whose process may have few files open: it lives, says what it lacks, and continues.</summary>
 public sealed class FewDescriptorsTests
 {
     private const string Ready = "Forwarding ";

@@ -31,7 +31,7 @@ public sealed class DrainTests
         await client.WaitForLineAsync(static line => line.StartsWith("closed 1001 ", StringComparison.Ordinal));
         Assert.DoesNotContain(client.Lines, static line => line.StartsWith("error", StringComparison.Ordinal));
 
-        // The server was told by the visitor's own close frame, in order.
+        // The server learned it by the visitor's own close frame, in order.
         await server.WaitForLineAsync(static line => line == "closed /echo 1001");
         Assert.Equal(0, await process.WaitForExitAsync());
     }

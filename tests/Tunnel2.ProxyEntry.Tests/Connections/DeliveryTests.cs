@@ -54,7 +54,7 @@ public sealed class DeliveryTests
         return link.Looks;
     }
 
-    /// <summary>Tells one figure after the other, and the last one from then on.</summary>
+    /// <summary>Returns one figure after the other, and the last one from then on.</summary>
     private sealed class Link(int[] undelivered) : IVisitorLinkFeature
     {
         private int _looks;

@@ -163,7 +163,7 @@ public sealed class ListenerHolderTests : IDisposable
         Assert.DoesNotContain('\u001b', failure.Message);
         foreach (var socket in given)
         {
-            // Nobody has a copy: with ours the listener ends.
+            // No other process has a copy: with ours the listener ends.
             var endPoint = socket.LocalEndPoint!;
             socket.Dispose();
             using var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -211,7 +211,7 @@ public sealed class ListenerHolderTests : IDisposable
         Libc.TrySend(peer, "tunnel2-ports/1 public\n"u8, [(int)listener.Handle]);
         using var holder = await connecting;
 
-        // More than the connection holds unread: all but the rest of it is read when this returns.
+        // More than the connection holds unread: when this returns, only the rest of it is not read.
         await peer.SendAsync(new byte[1024 * 1024]);
         Assert.False(holder.Ended.IsCompleted);
 

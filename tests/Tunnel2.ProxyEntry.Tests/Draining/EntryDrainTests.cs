@@ -187,7 +187,7 @@ public sealed class EntryDrainTests
         await fixture.AdvanceAsync(_lastCall);
         await fixture.UntilAsync("visitors are asked to leave");
 
-        // What has no end of its own gets one, and all else goes on.
+        // What has no end of its own gets one, and all else continues.
         Assert.True(session.IsLeaving);
         session.Tunnel.TryOpenStream()!.Release();
         Assert.False(session.Tunnel.HasEnded);

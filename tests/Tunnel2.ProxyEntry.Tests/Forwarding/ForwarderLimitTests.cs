@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Forwarding;
 
-/// <summary>The limits of a request that stands still: one by one, at their edge.</summary>
+/// <summary>The limits of a stalled request: one by one, at their edge.</summary>
 public sealed class ForwarderLimitTests
 {
     private static readonly TimeSpan _headLimit = TimeSpan.FromSeconds(70);

@@ -88,7 +88,7 @@ internal sealed class AcceptorFixture : IDisposable
 
     public UplinkAcceptor Acceptor { get; }
 
-    /// <summary>On a clock of its own, which stands still: a leap of the other is no silence of an agent's.</summary>
+    /// <summary>On a clock of its own, which is stopped: a leap of the other is no silence of an agent's.</summary>
     public UplinkHeartbeat Heartbeat { get; } = new(new ManualTimeProvider());
 
     public RecordedMetrics Metrics { get; } = new();

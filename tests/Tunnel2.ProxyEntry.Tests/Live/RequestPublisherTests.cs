@@ -8,7 +8,7 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.ProxyEntry.Tests.Live;
 
-/// <summary>What the live plane is told of a request.</summary>
+/// <summary>What the live plane learns of a request.</summary>
 public sealed class RequestPublisherTests : IDisposable
 {
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;

@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Opening;
 
-/// <summary>Requests to a session that wants signatures, through the forwarder. Whatever happens, no held byte is left.</summary>
+/// <summary>Requests to a session that wants signatures, through the forwarder. In no case is a held byte left.</summary>
 public sealed class WebhookGateTests
 {
     private static readonly byte[] _secret = "a secret of eight"u8.ToArray();

@@ -147,7 +147,7 @@ public sealed class UplinkListenerTests
 
     private static async Task EndAsync(AcceptorFixture fixture, UplinkListener listener)
     {
-        await fixture.UntilAsync(() => fixture.Handshakes.Limit.Count == 0, "nobody is in a handshake");
+        await fixture.UntilAsync(() => fixture.Handshakes.Limit.Count == 0, "no connection is in a handshake");
         var ending = listener.DisposeAsync().AsTask();
         await fixture.UntilAsync(() => ending.IsCompleted, "the listener has ended");
         await ending;

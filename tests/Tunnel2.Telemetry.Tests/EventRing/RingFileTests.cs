@@ -42,7 +42,7 @@ public sealed class RingFileTests
     [Fact]
     public async Task A_ring_that_nobody_uses_any_more_is_unmapped()
     {
-        Assert.SkipUnless(OperatingSystem.IsLinux(), "Mappings are told by /proc.");
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "/proc shows the mappings.");
         using var f = new RingFixture();
         UseAndForget(f);
         await WaitSignal.UntilAsync(

@@ -51,7 +51,7 @@ public sealed class ProcessRunnerTests
         process.Suspend();
         await WaitSignal.UntilAsync(() => State(process.Id) == 'T', "the process is stopped");
         process.Resume();
-        await WaitSignal.UntilAsync(() => State(process.Id) != 'T', "the process goes on");
+        await WaitSignal.UntilAsync(() => State(process.Id) != 'T', "the process continues");
     }
 
     [Fact]

@@ -210,7 +210,7 @@ public sealed class EpollChannelTests : IDisposable
         resume();
         await both.Task.WaitAsync(_limit);
 
-        // Full again, and nobody comes: nobody is said to wait, once the round is over.
+        // Full again, and no connection comes: none is said to wait, once the round is over.
         var round = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         _loop.Schedule(static state => ((TaskCompletionSource)state!).SetResult(), round);
         await round.Task.WaitAsync(_limit);
