@@ -18,8 +18,8 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
 /// <summary>
-/// The acceptor with everything below it, in memory: the test is every agent. Everything happens on the test's own thread, and time stands
-/// still.
+/// The acceptor with everything below it, in memory: the test is every agent. Everything happens on the test's own thread, and the clock
+/// is stopped.
 /// </summary>
 internal sealed class AcceptorFixture : IDisposable
 {
