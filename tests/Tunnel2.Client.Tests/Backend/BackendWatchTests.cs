@@ -11,7 +11,7 @@ namespace Tunnel2.Client.Tests.Backend;
 public sealed class BackendWatchTests
 {
     [Fact]
-    public async Task A_backend_that_is_down_is_told_once_and_again_when_it_is_back()
+    public async Task A_backend_that_is_down_is_reported_once_and_again_when_it_is_back()
     {
         using var port = new RefusedPort();
         var target = new BackendTarget(false, "127.0.0.1", port.Port);

@@ -38,7 +38,7 @@ public sealed class AgentCliTests : IDisposable
         Assert.Equal(exitCode, await RunAsync("http 3000", (_, _, _) => Task.FromResult(exitCode)));
 
     [Fact]
-    public async Task Loops_that_cannot_be_started_are_told_with_their_flag()
+    public async Task Loops_that_cannot_be_started_are_reported_with_their_flag()
     {
         var exitCode = await AgentCli.RunAsync(
             ["http", "3000", "--loops", "7"],

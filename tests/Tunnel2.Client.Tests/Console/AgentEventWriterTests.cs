@@ -81,7 +81,7 @@ public sealed class AgentEventWriterTests
     }
 
     [Fact]
-    public async Task A_stuck_output_holds_up_no_caller_and_what_is_dropped_is_counted_and_told()
+    public async Task A_stuck_output_holds_up_no_caller_and_what_is_dropped_is_counted_and_reported()
     {
         using var output = new StuckWriter();
         AgentEventWriter events = Start(output);

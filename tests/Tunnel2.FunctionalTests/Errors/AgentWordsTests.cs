@@ -125,7 +125,7 @@ public sealed class AgentWordsTests
     }
 
     [Fact]
-    public async Task A_backend_that_is_not_there_is_told_without_failing()
+    public async Task A_backend_that_is_not_there_is_reported_without_failing()
     {
         using var port = new RefusedPort();
         await using var entry = await EntryFixture.StartAsync();

@@ -72,7 +72,7 @@ public sealed class BadInputTests
         _withRelay);
 
     [Fact]
-    public Task Subscribers_that_send_a_megabyte_nonsense_ten_thousand_subscriptions_or_nothing_disturb_nobody() => TunnelFixture.RunAsync(
+    public Task Subscribers_that_send_a_megabyte_nonsense_ten_thousand_subscriptions_or_nothing_harm_no_other() => TunnelFixture.RunAsync(
         async (TunnelFixture tunnel) =>
         {
             using var large = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
@@ -105,7 +105,7 @@ public sealed class BadInputTests
         });
 
     [Fact]
-    public Task A_subscriber_that_reads_nothing_of_everything_there_is_disturbs_nobody() => TunnelFixture.RunAsync(
+    public Task A_subscriber_that_reads_nothing_of_everything_there_is_disturbs_no_other() => TunnelFixture.RunAsync(
         async (TunnelFixture tunnel) =>
         {
             using var deaf = await Subscriber.ConnectAsync(tunnel.Entry.Admin);

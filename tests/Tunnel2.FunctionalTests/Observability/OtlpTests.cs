@@ -55,7 +55,7 @@ public sealed partial class OtlpTests
     }
 
     [Fact]
-    public Task Without_traces_the_context_that_came_goes_on_as_it_is() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
+    public Task Without_traces_the_context_that_came_continues_as_it_is() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
         var (_, body) = await tunnel.ExchangeAsync("/", fields: VisitorsTrace);
         Assert.Equal($"00-{TraceId}-{VisitorsSpan}-01", body.Request()["traceparent"]);

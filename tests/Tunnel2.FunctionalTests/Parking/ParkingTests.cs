@@ -13,7 +13,7 @@ public sealed class ParkingTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public Task A_request_waits_for_the_next_agent_of_its_name_and_goes_on_there(bool saysGoodbye) => RunAsync(async (entry, backend) =>
+    public Task A_request_waits_for_the_next_agent_of_its_name_and_continues_there(bool saysGoodbye) => RunAsync(async (entry, backend) =>
     {
         await OnceConnectedAsync(entry, backend, saysGoodbye);
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);

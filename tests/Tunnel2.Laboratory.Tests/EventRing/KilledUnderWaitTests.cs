@@ -20,7 +20,7 @@ public sealed class KilledUnderWaitTests : IDisposable
     }
 
     [Fact]
-    public async Task A_reader_killed_at_any_moment_stops_nobody_and_loses_nobody_a_record()
+    public async Task A_reader_killed_at_any_moment_stops_no_other_and_loses_no_record()
     {
         var options = new EventRingOptions { Capacity = 65_536, Consumers = 2, ClaimTimeout = TimeSpan.FromMinutes(1) };
         using SharedEventRing ring = Create(options);

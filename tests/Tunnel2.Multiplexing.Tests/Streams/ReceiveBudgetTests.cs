@@ -16,7 +16,7 @@ public class ReceiveBudgetTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Requests_that_nobody_reads_never_own_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Requests_that_are_not_read_never_own_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var time = new ManualTimeProvider();
         var proceed = new TaskCompletionSource();
@@ -76,7 +76,7 @@ public class ReceiveBudgetTests
     [InlineData(EngineKind.Pool, 1_000_000)]
     [InlineData(EngineKind.Inline, 200_000)]
     [InlineData(EngineKind.Pool, 200_000)]
-    public Task Responses_that_nobody_reads_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(
+    public Task Responses_that_are_not_read_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(
         kind,
         async engine =>
         {

@@ -8,7 +8,7 @@ public sealed class ContainedFaultsTests
     private readonly ManualTimeProvider _time = new();
 
     [Fact]
-    public void Faults_are_told_once_a_second_with_their_number()
+    public void Faults_are_reported_once_a_second_with_their_number()
     {
         var told = new List<(string, long)>();
         var faults = new ContainedFaults(_time) { Report = (place, count, _) => told.Add((place, count)) };

@@ -21,7 +21,7 @@ public sealed class ReusedValueTaskMethodBuilderTests
     }
 
     [Fact]
-    public async Task It_goes_on_where_it_waited_as_often_as_it_waits()
+    public async Task It_continues_where_it_waited_as_often_as_it_waits()
     {
         var signals = new Signal[] { new(), new(), new() };
         var task = SumAsync(signals, out var sum);

@@ -6,7 +6,7 @@ namespace Tunnel2.Programs.Tests.Browser;
 public sealed class PausedPageTests(Chromium browser) : IClassFixture<Chromium>
 {
     [Fact]
-    public async Task A_list_that_was_paused_says_so_shows_the_gap_and_goes_on_by_itself()
+    public async Task A_list_that_was_paused_says_so_shows_the_gap_and_continues_by_itself()
     {
         await using var hub = await ShortHub.StartAsync();
         await using var page = await browser.OpenAsync(hub.EndPoint, "requests");

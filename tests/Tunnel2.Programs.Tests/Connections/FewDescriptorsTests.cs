@@ -22,7 +22,7 @@ public sealed class FewDescriptorsTests
 
     [Theory]
     [MemberData(nameof(SharedTunnels.Engines), MemberType = typeof(SharedTunnels))]
-    public Task Half_heads_of_one_address_hold_up_nobody_else(string engine) => RunAsync(engine, async (entry, agent) =>
+    public Task Half_heads_of_one_address_hold_up_no_other(string engine) => RunAsync(engine, async (entry, agent) =>
     {
         using (await Flood.StartAsync(entry.Public, 300, HalfHead, OneAddress))
         {

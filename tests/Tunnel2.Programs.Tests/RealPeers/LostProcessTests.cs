@@ -30,7 +30,7 @@ public sealed class LostProcessTests
     }
 
     [Fact]
-    public async Task An_agent_that_was_frozen_for_a_while_goes_on_with_the_same_download()
+    public async Task An_agent_that_was_frozen_for_a_while_continues_with_the_same_download()
     {
         await using var tunnel = await RealTunnel.StartAsync();
         await using var curl = ProcessRunner.Start("curl", ["-sSN", "-m", "30", $"{tunnel.Url}/sse?count=40&interval=50"]);

@@ -37,7 +37,7 @@ public sealed class DrainTests
     }
 
     [Fact]
-    public async Task ProxyEntry_is_not_ready_but_alive_while_a_slow_download_finishes_and_nobody_else_comes_in()
+    public async Task ProxyEntry_is_not_ready_but_alive_while_a_slow_download_finishes_and_no_other_comes_in()
     {
         await using var tunnel = await RealTunnel.StartAsync();
         await using var download = await HeldAnswer.BeginAsync(tunnel);

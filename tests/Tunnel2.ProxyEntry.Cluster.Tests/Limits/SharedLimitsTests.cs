@@ -66,7 +66,7 @@ public sealed class SharedLimitsTests
     }
 
     [Fact]
-    public async Task A_node_that_nobody_else_shares_with_spends_all()
+    public async Task A_node_that_no_other_shares_with_spends_all()
     {
         await _node.StepAsync();
         var session = await RegisterAsync("web");

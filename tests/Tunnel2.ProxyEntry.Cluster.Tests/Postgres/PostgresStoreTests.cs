@@ -134,7 +134,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     [Fact]
-    public async Task Epochs_go_on_above_those_that_a_node_knows()
+    public async Task Epochs_continue_above_those_that_a_node_knows()
     {
         var database = await server.CreateDatabaseAsync(Ending);
         await using var store = Open(database);

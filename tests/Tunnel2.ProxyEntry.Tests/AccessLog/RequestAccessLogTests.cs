@@ -100,7 +100,7 @@ public sealed class RequestAccessLogTests : IDisposable
     [InlineData(typeof(IOException))]
     [InlineData(typeof(UnauthorizedAccessException))]
     [InlineData(typeof(InvalidTimeZoneException))]
-    public async Task An_output_that_fails_is_told_once_and_tried_again_later(Type failure)
+    public async Task An_output_that_fails_is_reported_once_and_tried_again_later(Type failure)
     {
         var lost = new AsyncCounter("lines that were lost");
         using var listener = ListenForLoss(lost);

@@ -126,7 +126,7 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
-    public async Task A_fault_that_nobody_expected_is_no_reason_to_order_again_at_each_look()
+    public async Task A_fault_that_was_not_expected_is_no_reason_to_order_again_at_each_look()
     {
         _authority.Instead = static (request, _) => request.RequestUri!.AbsolutePath == "/order/1"
             ? throw new NotSupportedException("unexpected") : null;

@@ -28,7 +28,7 @@ public sealed class EntryDrainTests
     });
 
     [Fact]
-    public Task A_stop_that_is_to_be_known_first_is_said_at_once_and_goes_on_later() => RunAsync(
+    public Task A_stop_that_is_to_be_known_first_is_said_at_once_and_continues_later() => RunAsync(
         async fixture =>
         {
             var agent = await fixture.Acceptor.ConnectAsync();

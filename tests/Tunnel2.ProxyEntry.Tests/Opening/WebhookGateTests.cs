@@ -12,7 +12,7 @@ public sealed class WebhookGateTests
     private static readonly byte[] _secret = "a secret of eight"u8.ToArray();
 
     [Fact]
-    public Task A_signed_body_is_held_until_it_is_whole_and_goes_on_then() => RunAsync(async fixture =>
+    public Task A_signed_body_is_held_until_it_is_whole_and_continues_then() => RunAsync(async fixture =>
     {
         var visitor = Visitor("hello world");
         var asked = fixture.Ask(visitor);

@@ -7,7 +7,7 @@ public sealed class WatchedReloadTests : IDisposable
     private readonly string _path = Path.GetTempFileName();
 
     [Fact]
-    public void What_could_not_be_taken_over_is_tried_again_until_it_can_be_and_each_failure_is_told_once()
+    public void What_could_not_be_taken_over_is_tried_again_until_it_can_be_and_each_failure_is_reported_once()
     {
         var reload = new Scripted(_path);
         reload.ReloadIfChanged();
@@ -29,7 +29,7 @@ public sealed class WatchedReloadTests : IDisposable
     }
 
     [Fact]
-    public void A_failure_that_comes_again_later_is_told_again()
+    public void A_failure_that_comes_again_later_is_reported_again()
     {
         var reload = new Scripted(_path) { Next = static () => throw new InvalidOperationException("no") };
         File.WriteAllText(_path, "new");

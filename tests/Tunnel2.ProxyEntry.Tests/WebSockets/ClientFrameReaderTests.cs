@@ -69,7 +69,7 @@ public sealed class ClientFrameReaderTests : IDisposable
     }
 
     [Fact]
-    public void A_close_and_a_binary_message_are_told_apart()
+    public void A_close_and_a_binary_message_are_distinguished()
     {
         Receive(Frame(Fin | Close, [3, 232]));
         Assert.Equal(ClientFrameKind.Close, Read().Kind);

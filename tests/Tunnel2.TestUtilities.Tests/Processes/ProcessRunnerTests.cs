@@ -44,7 +44,7 @@ public sealed class ProcessRunnerTests
     }
 
     [Fact]
-    public async Task A_suspended_process_stands_still_until_it_is_resumed()
+    public async Task A_suspended_process_stalls_until_it_is_resumed()
     {
         await using var process = Shell("echo ready; read line; echo done; exec sleep 60");
         await process.WaitForLineAsync(line => line == "ready");

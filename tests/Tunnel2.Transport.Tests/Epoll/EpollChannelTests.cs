@@ -96,7 +96,7 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
-    public async Task Each_side_may_end_its_direction_and_go_on_with_the_other()
+    public async Task Each_side_may_end_its_direction_and_continue_with_the_other()
     {
         var (channel, peer) = await ConnectAsync();
         using (peer)
@@ -194,7 +194,7 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
-    public async Task A_listener_without_room_leaves_who_comes_to_the_kernel_and_goes_on_by_itself()
+    public async Task A_listener_without_room_leaves_who_comes_to_the_kernel_and_continues_by_itself()
     {
         var room = new ClosedGate();
         var accepted = new List<int>();

@@ -246,7 +246,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_cancelled_wait_for_a_turn_gives_what_is_there_and_reading_goes_on()
+    public async Task A_cancelled_wait_for_a_turn_gives_what_is_there_and_reading_continues()
     {
         await _peer.SendAsync(new byte[100]);
         await OnLoopAsync(async () =>

@@ -135,7 +135,7 @@ public sealed class LostLoopTests
     }
 
     [Fact]
-    public async Task A_loop_that_fails_is_in_service_until_it_is_decided_that_the_process_goes_on()
+    public async Task A_loop_that_fails_is_in_service_until_it_is_decided_that_the_process_continues()
     {
         var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var decided = new ManualResetEventSlim();
