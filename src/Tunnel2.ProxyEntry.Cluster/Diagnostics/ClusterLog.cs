@@ -66,6 +66,6 @@ internal static partial class ClusterLog
 
     [LoggerMessage(
         2722, LogLevel.Warning,
-        "Somebody has locked the row of {Name} in the cluster's database: its changes here follow when it is free. Other names go on")]
+        "A transaction has locked the row of {Name} in the cluster's database: its changes follow when it is free. Other names continue")]
     public static partial void RowLocked(ILogger logger, string name);
 }

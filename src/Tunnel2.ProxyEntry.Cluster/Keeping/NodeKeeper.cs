@@ -85,7 +85,7 @@ internal sealed class NodeKeeper
         }
         catch (Exception exception) when (exception is not OperationCanceledException)
         {
-            // Such as a row that somebody has changed to what no node writes: sessions go on as without the database.
+            // Such as a row that was changed by hand to what no node writes: sessions continue as without the database.
             ClusterLog.KeeperFault(_logger, exception);
             return Failed(new StoreUnavailableException("this node cannot use what it says", cause: exception));
         }
@@ -169,9 +169,9 @@ internal sealed class NodeKeeper
         _store.AcquireAsync(_node.Facts, ClusterTimes.Lease, !_hadLease, _node.Floor, cancellationToken);
 
     /// <summary>
-    /// Tells the database what has changed, until there is nothing more. A name whose row somebody has locked holds up no other one.
+    /// Reports to the database what has changed, until there is nothing more. A name whose row is locked holds up no other one.
     /// </summary>
-    private async Task TellAsync(CancellationToken cancellationToken)
+    private async Task ReportAsync(CancellationToken cancellationToken)
     {
         var lease = _lease!;
         var (most, locked) = (NameTable.Portion, 0);
@@ -196,7 +196,7 @@ internal sealed class NodeKeeper
             try
             {
                 await RenewWhileTellingAsync(lease, cancellationToken).ConfigureAwait(false);
-                await TellAsync(lease, work, cancellationToken).ConfigureAwait(false);
+                await ReportAsync(lease, work, cancellationToken).ConfigureAwait(false);
             }
             catch (StoreUnavailableException exception) when (exception.IsLocked && locked < MostLocked)
             {
@@ -227,7 +227,7 @@ internal sealed class NodeKeeper
         }
     }
 
-    private async Task TellAsync(NodeLease lease, NameWork work, CancellationToken cancellationToken)
+    private async Task ReportAsync(NodeLease lease, NameWork work, CancellationToken cancellationToken)
     {
         if (work.Changes.Count > 0)
         {

@@ -139,7 +139,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
 
             if (!unavailable.IsLocked)
             {
-                // A row that somebody has locked is that of one name.
+                // A locked row is that of one name.
                 _node.MarkUnready(unavailable.Reason);
             }
 

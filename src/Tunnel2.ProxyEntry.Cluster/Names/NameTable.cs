@@ -178,7 +178,9 @@ internal sealed class NameTable(TimeProvider timeProvider)
         _aside.Clear();
     }
 
-    /// <summary>The next portion of what the database has yet to be told. It stays until <see cref="DoneUnsynchronized"/>.</summary>
+    /// <summary>
+    /// The next portion of what is still to be reported to the database. It stays until <see cref="DoneUnsynchronized"/>.
+    /// </summary>
     public NameWork TakeUnsynchronized(int most = Portion)
     {
         var claims = new List<(NameEntry, NameClaim)>();

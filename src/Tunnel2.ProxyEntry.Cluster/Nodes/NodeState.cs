@@ -61,7 +61,7 @@ internal sealed class NodeState
     public void Rename() => Volatile.Write(ref _facts, _facts with { Node = $"{_facts.Node}~{_facts.Process.ToString("N")[..6]}" });
 
     /// <summary>
-    /// An epoch was seen. One that no clock leads to is a mistake of somebody's: the sequence, lifted over it, would have no numbers left.
+    /// An epoch was seen. One that no clock leads to is a mistake, made by hand: the sequence, lifted over it, would have no numbers left.
     /// </summary>
     public void See(long epoch)
     {

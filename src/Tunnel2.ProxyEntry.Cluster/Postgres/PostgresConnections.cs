@@ -110,7 +110,7 @@ internal sealed class PostgresConnections : IAsyncDisposable
         PostgresException { SqlState: PostgresErrorCodes.ReadOnlySqlTransaction } =>
             new StoreUnavailableException("read-only", cause: exception),
         PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable } =>
-            new StoreUnavailableException("somebody has locked a table or a row", cause: exception) { IsLocked = true },
+            new StoreUnavailableException("a transaction has locked a table or a row", cause: exception) { IsLocked = true },
         PostgresException { SqlState: var state } => new StoreUnavailableException(WordsFor(state), cause: exception),
         NpgsqlException { InnerException: TimeoutException } => new StoreUnavailableException("timed out", cause: exception),
         NpgsqlException { InnerException: AuthenticationException } =>
