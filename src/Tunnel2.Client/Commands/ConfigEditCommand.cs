@@ -108,7 +108,8 @@ internal static class ConfigEditCommand
             string kept = path + ".edited";
             File.Move(copy, kept, overwrite: true);
             return await console.FailAsync(
-                $"{path} was changed meanwhile and is left as it is; what you have written is in {kept}", AgentExitCode.InternalError);
+                $"{path} was changed by another program and is left as it is; what you have written is in {kept}",
+                AgentExitCode.InternalError);
         }
 
         if (before is not null && !OperatingSystem.IsWindows())
