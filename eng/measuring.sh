@@ -7,7 +7,7 @@ agent_folder=${TUNNEL2_AGENT_FOLDER:-src/Tunnel2.Client/bin/Release/net10.0}
 work=$(mktemp -d)
 chmod a+rx "$work"
 pids=()
-# What stands before the service's, ProxyEntry's and the agent's command: "taskset -c 0", for example.
+# What is put before the service's, ProxyEntry's and the agent's command: "taskset -c 0", for example.
 service_pinned='' entry_pinned='' agent_pinned=''
 cleanup() {
     local pid

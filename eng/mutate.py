@@ -36,7 +36,7 @@ TESTS = {
 # Assertions stay in, and the code is optimized: state machines that are classes fail the tests that count allocated bytes.
 BUILD = ["-c", "Debug", "-p:Optimize=true", "-p:RunAnalyzers=false"]
 
-# What is replaced by what, in code that is neither comment nor text. Spaces around an operator tell it from the brackets of a type.
+# What is replaced by what, in code that is neither comment nor text. An operator has spaces around it, the brackets of a type have none.
 OPERATORS = [
     ("boundary", r" < ", " <= "), ("boundary", r" <= ", " < "), ("boundary", r" > ", " >= "), ("boundary", r" >= ", " > "),
     ("negation", r" == ", " != "), ("negation", r" != ", " == "),
@@ -95,7 +95,7 @@ class Pause:
 def run(command, limit, cwd=None):
     """Runs a command with a time limit; its whole group ends with it.
 
-    Returns its exit code and output; None for the code when the time was over. Raises Interrupted when a pause began meanwhile."""
+    Returns its exit code and output; None for the code when the time was over. Raises Interrupted when a pause began in that time."""
     Pause.wait()
     process = subprocess.Popen(
         ["nice", "-n", "10", *command], cwd=cwd or TREE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -129,7 +129,7 @@ def undisturbed(action):
 
 
 class Project:
-    """One library and the tests that stand for it."""
+    """One library and the tests that judge it."""
 
     def __init__(self, name, limit):
         self.name = name

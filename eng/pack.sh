@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the NuGet packages, and tries them: the samples are built in a folder of their own from nothing but the packages.
+# Makes the NuGet packages, and tries them: the samples are built in a folder of their own, from the packages only.
 #
 #   bash eng/pack.sh            the version is that of the nearest tag v1.2.3: on the tag itself 1.2.3, after it a version before the next one
 #   bash eng/pack.sh 1.2.3      this version

@@ -8,7 +8,7 @@ using Tunnel2.LiveBenchmarks.SubscriptionHub;
 
 namespace Tunnel2.LiveBenchmarks;
 
-/// <summary>Runs one of the measurements by name, or BenchmarkDotNet with whatever arguments it was given. See README.md.</summary>
+/// <summary>Runs one of the measurements by name, or BenchmarkDotNet with the arguments that it was given. See README.md.</summary>
 internal static class Program
 {
     private static int Main(string[] args) => args.FirstOrDefault() switch

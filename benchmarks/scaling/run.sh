@@ -26,7 +26,7 @@ if ((processors > 3)); then
     echo "$processors processors: ProxyEntry has up to $own to itself (${all[*]:0:own}), service, agents and generator have the others ($others)."
 else
     own=$processors rest=''
-    echo "$processors processors: nothing but ProxyEntry is pinned. Service, agents and generator compete with it for the same processors; see docs/scaling.md."
+    echo "$processors processors: only ProxyEntry is pinned. Service, agents and generator compete with it for the same processors; see docs/scaling.md."
 fi
 most=$(printf '%s\n' "${loops[@]}" | sort -n | tail -1)
 sessions=$own

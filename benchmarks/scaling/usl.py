@@ -4,7 +4,7 @@
 usl.py [PROCESSORS…] (16 64) reads lines "ROUND N X" from standard input: in this round N processors carried X requests a second.
 λ is what one processor carries, σ the share of the work that only one can do at a time, κ what each pair of processors costs the other.
 
-Three or more different N determine all three. Two determine λ and the loss alone, not whether it is σ or κ: then both ends are told, all of it σ
+Three or more different N determine all three. Two determine λ and the loss alone, not whether it is σ or κ: then both ends are reported, all of it σ
 (the best that can follow) and all of it κ (the worst). The fit is made for all rounds together, and for each round, so that one sees how much it moves.
 """
 import sys
@@ -45,7 +45,7 @@ def peak(law):
     return ((1 - law[1]) / law[2]) ** 0.5 if law[2] > 0 and law[1] < 1 else None
 
 
-def tell(name, rows_by_round, choices, processors):
+def report(name, rows_by_round, choices, processors):
     everything = [row for rows in rows_by_round.values() for row in rows]
     law = fit(everything, choices)
     each = [fit(rows, choices) for rows in rows_by_round.values()]
@@ -71,16 +71,16 @@ def main():
     if len(measured) < 2 or not rounds:
         print("No law can be fitted: one number of processors only was measured.")
         return
-    print(f"Fitted to N = {', '.join(map(str, measured))}, {len(rounds)} rounds. Everything beyond N = {measured[-1]} is predicted, and nobody measured it.")
+    print(f"Fitted to N = {', '.join(map(str, measured))}, {len(rounds)} rounds. Everything beyond N = {measured[-1]} is predicted, not measured.")
     if len(measured) == 2:
-        print("Two points do not tell σ from κ: the truth lies between the two, if the law holds at all.")
+        print("Two points do not distinguish σ from κ: the truth lies between the two, if the law holds at all.")
         if fit([row for rows in rounds.values() for row in rows], [(0, 1), (0,)])[1] == 0:
-            tell("fit", rounds, [(0,)], processors)
+            report("fit", rounds, [(0,)], processors)
             return
-        tell("all of the loss is σ", rounds, [(0, 1), (0,)], processors)
-        tell("all of the loss is κ", rounds, [(0, 2), (0,)], processors)
+        report("all of the loss is σ", rounds, [(0, 1), (0,)], processors)
+        report("all of the loss is κ", rounds, [(0, 2), (0,)], processors)
     else:
-        tell("fit", rounds, [(0, 1, 2), (0, 1), (0, 2), (0,)], processors)
+        report("fit", rounds, [(0, 1, 2), (0, 1), (0, 2), (0,)], processors)
 
 
 main()

@@ -6,7 +6,7 @@
 #   benchmarks/side-by-side/run.sh [rounds, default 3] [seconds for each point, default 5]
 #
 # TUNNEL2_ENGINE=portable measures the other engine; ONLY="nginx-2hop tunnel2" leaves others out; TUNNEL2_BULK_SECONDS (5) is how long small
-# requests run beside bulk, whose longest is told on stderr. Ports 18080-18085 and 12000-12002 must be free. Prints a row for each round, then the
+# requests run beside bulk, whose longest is reported on stderr. Ports 18080-18085 and 12000-12002 must be free. Prints a row for each round, then the
 # medians, then the medians of the ratios to nginx with two hops in the same round.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../eng/measuring.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts ProxyEntry and the agent of each folder in turns and tells how long it took: measure.py WORK STARTS REQUESTS FOLDER…; run.sh calls it."""
+"""Starts ProxyEntry and the agent of each folder in turns and reports how long it took: measure.py WORK STARTS REQUESTS FOLDER…; run.sh calls it."""
 import asyncio
 import os
 import socket
@@ -28,7 +28,7 @@ def start(folder, program, arguments, methods=None):
 
 
 def ask(port, path, host="web.localhost"):
-    """One request on a connection of its own; the status, or 0 where nobody listens."""
+    """One request on a connection of its own; the status, or 0 where no process listens."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())

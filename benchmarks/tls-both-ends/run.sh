@@ -72,7 +72,7 @@ for round in $(seq "$rounds"); do
         "--Tunnel2:Uplink:Certificate=$work/certificate.pem" "--Tunnel2:Uplink:CertificateKey=$work/key.pem"; entry=$started
     start_agent web 18283 18280 --server-fingerprint "$pin"; agent=$started
     ready 18283 /s
-    # Of the fingerprint that it was given the agent makes TLS a condition; this is for whoever changes the script.
+    # Of the fingerprint that it was given the agent makes TLS a condition; this is for a reader who changes the script.
     grep -q 'Listening for agents on .*(TLS' "$work/entry.log" || { echo "the uplink has no TLS" >&2; exit 1; }
     ((round > 1)) || echo "Tunnel2: $(agreed 18286)"
     measure "tunnel2-tls/$round" 18286 "$entry" "$agent"

@@ -36,7 +36,7 @@ ${token:+    authorization: { credentials_file: $work/token \}}
 YAML
 promtool check config "$work/prometheus.yml"
 
-# A port below those of outgoing connections, and another one where somebody has it: Prometheus itself does not say which one it took.
+# A port below those of outgoing connections, and another one where it is taken: Prometheus itself does not say which one it took.
 start() {
     port=$(( 20000 + RANDOM % 12000 ))
     prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/data" --web.listen-address="127.0.0.1:$port" \

@@ -29,7 +29,7 @@ stand_in_base() {
     echo 'app:x:1654:' >"$tree/etc/group"
     tar -C "$tree" -c . | docker import -c 'ENV APP_UID=1654' - "$base_image" >/dev/null
     rm -rf "$tree" "$folder"
-    echo "a base of Debian's files stands in for $base_image: $(docker image inspect --format '{{.Size}}' "$base_image") bytes"
+    echo "a base of Debian's files replaces $base_image: $(docker image inspect --format '{{.Size}}' "$base_image") bytes"
 }
 
 

@@ -5,7 +5,7 @@ using System.Net.Sockets;
 namespace Tunnel2.HubLoad;
 
 /// <summary>
-/// The case of the ancestor's incident: while messages are published, subscribers come and others leave by the clock, whatever becomes of
+/// The case of the ancestor's incident: while messages are published, subscribers come and others leave by the clock, for any state of
 /// those before. At the end all leave, and nothing of them may be left.
 /// </summary>
 internal sealed class ChurnRun : IDisposable

@@ -20,7 +20,7 @@ internal sealed class HiccupMeter : IDisposable
         _thread.Start();
     }
 
-    /// <summary>Ends the measurement and tells it.</summary>
+    /// <summary>Ends the measurement and returns it.</summary>
     public string Finish()
     {
         Dispose();

@@ -13,7 +13,7 @@ using Tunnel2.Transport.Sockets;
 namespace Tunnel2.HubLoad;
 
 /// <summary>
-/// The measured process: a whole ProxyEntry, and a thread that publishes on its hub by the clock, whatever becomes of the messages.
+/// The measured process: a whole ProxyEntry, and a thread that publishes on its hub by the clock, and waits for no message.
 /// Commands on standard input, each answered by one line: <c>create CHANNELS</c>, <c>publish CHANNELS RATE SECONDS BURST</c>,
 /// <c>begin …</c> (the same, without waiting for the end), <c>counts CHANNELS</c> (waits for the end), <c>state</c>, <c>burn 0|1</c>,
 /// <c>hold SHARE</c>, <c>threads COUNT</c>, <c>stop</c>. Its arguments are settings: <c>Hub:MaxThreads=100</c>.

@@ -89,7 +89,7 @@ internal static class LimitsRun
         using var server = new ServerProcess($"Hub:MemoryReject={reject}", $"Hub:MemoryAccept={accept}");
         await server.CommandAsync("create 1");
 
-        // Between the two levels: the slow one is paused, and nobody is refused. Held again and again, because others give memory back.
+        // Between the two levels: the slow one is paused, and none is refused. Held again and again, because others give memory back.
         string between = $"hold {Share(used + 0.05)}";
         bool isPausing = await LoadRun.UntilAsync(async () =>
         {

@@ -3,7 +3,7 @@ using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.HubLoad;
 
-/// <summary>What uses up a resource of the measured process, until it is told to stop: processors, memory, threads.</summary>
+/// <summary>What uses up a resource of the measured process, until it is stopped: processors, memory, threads.</summary>
 internal sealed unsafe class ServerLoads : IDisposable
 {
     private const int Piece = 64 << 20;

@@ -55,7 +55,7 @@ internal sealed class ServerProcess : IDisposable
         }
         catch (IOException)
         {
-            return false; // It was closed meanwhile.
+            return false; // It was closed in that time.
         }
     });
 

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace Tunnel2.IdleConnections;
 
-/// <summary>A WebSocket of which only the handshake is spoken, and one echo in the end. Nothing waits on its socket meanwhile.</summary>
+/// <summary>A WebSocket of which only the handshake is spoken, and one echo in the end. Nothing waits on its socket in between.</summary>
 internal sealed class IdleWebSocket : IIdleConnection
 {
     /// <summary>Connections from one address to one port run out of ports; these many come from each of 127.0.0.1, 127.0.0.2 …</summary>

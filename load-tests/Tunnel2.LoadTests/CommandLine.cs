@@ -24,7 +24,7 @@ internal static class CommandLine
           --as-ancestor        runs each scenario a second time through the design before this one (HttpClient in the agent, one lock
                                per write), on this machine; for comparison, it decides nothing
 
-        scenarios ('all' runs all but 'schedule', 'acceptance' those with a figure of the ancestor):
+        scenarios ('all' runs all except 'schedule', 'acceptance' those with a figure of the ancestor):
         {List()}
         """;
 

@@ -12,7 +12,7 @@ internal sealed partial class Footprint
     /// <summary>Credit comes back in quarters of an uplink's window (32 MiB): so much less one byte an agent may keep at rest.</summary>
     private const double CreditPortion = 8 * 1024 * 1024;
 
-    /// <summary>What is 0 while nobody visits.</summary>
+    /// <summary>What is 0 without visitors.</summary>
     private static readonly string[] _none =
     [
         "tunnel2_entry_streams_active", "tunnel2_entry_uplink_streams_active", "tunnel2_entry_uplink_streams_waiting",

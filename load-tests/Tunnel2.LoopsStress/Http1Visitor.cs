@@ -19,7 +19,7 @@ internal sealed class Http1Visitor(bool isTls, int seed, StressTunnel tunnel, Ta
             var count = Random.Next(3) == 0 ? Random.Next(2, 9) : 1;
             var questions = Enumerable.Range(0, count).Select(_ => Question.Draw(Random, names)).ToArray();
 
-            // Written beside the reading: the answers may be more than anybody holds.
+            // Written beside the reading: the answers may be more than the visitor may hold.
             var writing = WriteAsync(connection, questions);
             var isGone = await ReadAsync(connection, questions).WaitAsync(Patience, CancellationToken.None);
             if (isGone)

@@ -8,7 +8,7 @@ namespace Tunnel2.LoopsStress;
 /// <summary>A visitor by HTTP/2 over TLS: streams to several names on one connection, some of which it cancels.</summary>
 internal sealed class Http2Visitor(int seed, StressTunnel tunnel, Tally tally) : Visitor("HTTP/2 over TLS", seed, tunnel, tally)
 {
-    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made for the run; nobody can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made for the run; no other program can know it.")]
     protected override async Task VisitAsync(CancellationToken stop)
     {
         using var client = new HttpClient(new SocketsHttpHandler

@@ -108,7 +108,7 @@ internal static class StressRun
         }
         catch (Exception exception) when (exception is TimeoutException or InvalidOperationException)
         {
-            tally.Wrong($"An agent does not do as it is told: {exception.Message}");
+            tally.Wrong($"An agent does not do what it was asked: {exception.Message}");
         }
     }
 

@@ -90,7 +90,7 @@ internal sealed partial class StressTunnel : IAsyncDisposable
         }
     }
 
-    /// <summary>Another agent takes a name over; the one before is told, finishes and ends.</summary>
+    /// <summary>Another agent takes a name over; the one before gets a notice, finishes and ends.</summary>
     public async Task TakeOverAsync(Random random)
     {
         var number = PickAgent(random);

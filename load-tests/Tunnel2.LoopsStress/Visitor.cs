@@ -2,10 +2,10 @@ using System.Net;
 
 namespace Tunnel2.LoopsStress;
 
-/// <summary>Somebody who comes again and again, in a way of its own.</summary>
+/// <summary>A visitor who comes again and again, in a way of its own.</summary>
 internal abstract class Visitor(string kind, int seed, StressTunnel tunnel, Tally tally)
 {
-    /// <summary>Nobody waits longer than this for anything: what comes later hangs.</summary>
+    /// <summary>No visitor waits longer than this for anything: what comes later hangs.</summary>
     protected static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
 
     public string Kind => kind;
@@ -20,7 +20,7 @@ internal abstract class Visitor(string kind, int seed, StressTunnel tunnel, Tall
 
     protected IPEndPoint Https => tunnel.Https;
 
-    /// <summary>Comes until it is told to stop.</summary>
+    /// <summary>Comes until it is asked to stop.</summary>
     public async Task RunAsync(CancellationToken stop)
     {
         while (!stop.IsCancellationRequested)

@@ -7,7 +7,7 @@ namespace Tunnel2.TestBackend;
 /// <summary>The one handler: a switch over the first part of the path.</summary>
 internal static class BackendHandler
 {
-    /// <summary>The paths, for whoever asks <c>/</c>.</summary>
+    /// <summary>The paths, for a visitor of <c>/</c>.</summary>
     public const string Help =
         """
         /bytes/N                 N bytes that depend on their position alone; Range, ETag

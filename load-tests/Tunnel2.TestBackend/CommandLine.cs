@@ -15,7 +15,7 @@ internal static class CommandLine
           --engine   portable (thread pool, default) or event-loop (inline on one socket thread)
         """;
 
-    /// <summary>Reads the arguments; an error is told in <paramref name="error"/>.</summary>
+    /// <summary>Reads the arguments; an error is in <paramref name="error"/>.</summary>
     public static TestBackendOptions? Parse(ReadOnlySpan<string> arguments, out string? error)
     {
         var options = new TestBackendOptions { Listen = new IPEndPoint(IPAddress.Loopback, 3000), TrackRequests = false };

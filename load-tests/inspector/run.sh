@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What inspecting a session costs, in turns with sessions that nobody inspects, on the same ProxyEntry: the rate of a session without inspection, inspected
+# What inspecting a session costs, in turns with sessions that are not inspected, on the same ProxyEntry: the rate of a session without inspection, inspected
 # at ProxyEntry and inspected at its agent; another session beside one that is inspected and beside one that is not; bodies of 1 GB each way with the
 # memory of the processes; and the bytes held, which may never be above the setting. Wanted: an inspected session has at least 80 % of its rate,
 # others all of theirs. Exits with 1 if more is held than the setting, or if a request fails. Everything stays on loopback. Needs Debian's

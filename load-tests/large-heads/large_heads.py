@@ -101,7 +101,7 @@ def resident(process):
 
 
 def settled(process):
-    """Its resident memory when it has stood still for two seconds."""
+    """Its resident memory when it has not changed for two seconds."""
     last, since = 0, time.monotonic()
     while time.monotonic() - since < 2:
         now = resident(process)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # 1,000 hostile connections of HTTP/2, each with a head that is larger than any and never ends: what they pin in ProxyEntry's memory, and
-# whether somebody else is served beside them. One row for each kind of head. Everything stays on loopback; takes about a minute.
+# whether another visitor is served beside them. One row for each kind of head. Everything stays on loopback; takes about a minute.
 #
 #   load-tests/large-heads/run.sh [--connections N (1000)]
 # Needs python3.

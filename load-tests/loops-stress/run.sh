@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ProxyEntry on eight event loops under whatever may happen: visitors by HTTP/1.1 (with and without TLS), HTTP/2 over TLS and WebSocket, slow, fast, pipelining,
+# ProxyEntry on eight event loops under many things that may happen: visitors by HTTP/1.1 (with and without TLS), HTTP/2 over TLS and WebSocket, slow, fast, pipelining,
 # leaving in the middle by FIN and RST; names that are taken over, uplinks that are lost and held up, agents that are stopped and killed. Every answer is compared
 # with what it must be. Afterwards streams, credit, buffers, descriptors and threads of ProxyEntry and of an agent are as at the start. Else it exits with 1 and
 # says what was different; --seed N plays the same visitors and events again, as far as time lets it. Everything stays on loopback.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Restarts under load, at full size: SIGTERM and restart of the agent, ten takeovers by a second agent, SIGTERM and restart of ProxyEntry,
-# each under 200 requests a second that come whatever becomes of those before them; the last one also on listening sockets that somebody
-# else holds, as systemd (deploy/systemd) and tunnel2-ports do, where nobody may be refused; then 1,000 agents that come back at once after a restart of
+# each under 200 requests a second that come also while those before them wait; the last one also on listening sockets that another
+# process holds, as systemd (deploy/systemd) and tunnel2-ports do, where no visitor may be refused; then 1,000 agents that come back at once after a restart of
 # ProxyEntry. Prints what was lost, how long each restart took, and ProxyEntry's memory. The same tests run smaller with all others
 # (tests/Tunnel2.Programs.Tests/Restarts). Everything stays on loopback; takes about five minutes.
 #

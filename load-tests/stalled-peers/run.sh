@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # 1,000 visitors who take nothing of their answers, 1,000 bodies that a service does not take, over HTTP/1.1 and HTTP/2, all of them mixed, and
-# 1,000 honest readers of 64 KiB/s: what somebody else notices who sends 200 small requests a second, beside the same when idle. Fails when
+# 1,000 honest readers of 64 KiB/s: what another visitor notices who sends 200 small requests a second, beside the same when idle. Fails when
 # the 99th percentile is above three times the idle one or one of those requests fails. nginx is the service. Everything stays on loopback;
 # takes about five minutes, and needs the machine for itself.
 #

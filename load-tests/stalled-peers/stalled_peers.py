@@ -7,7 +7,7 @@ BIG, MIDDLE, SLOW = 50_000_000, 200_000, 2_000_000
 VERBOSE = int(os.environ.get("SLOWEST", "0"))  # how many slow requests to show
 KINDS = ("h1-down", "h2-down", "h1-up", "h2-up")
 # Of peers, and below of the service: elsewhere it would be another machine's memory, here the kernel's limit for all of TCP (tcp_mem) counts
-# it, and beyond that limit the kernel drops what anybody sends.
+# it, and beyond that limit the kernel drops what any process sends.
 SEND_BUFFER = 128 * 1024
 PIECE = b"z" * 65536
 STREAMS = 70  # of one HTTP/2 connection
@@ -36,7 +36,7 @@ http { access_log off; tcp_nodelay on; keepalive_requests 100000000; client_max_
 
 
 def deaf(port):
-    """A service that never answers: whoever has to be asked for leave first (auth_request) has nginx leave its body alone."""
+    """A service that never answers: because it has to be asked for leave first (auth_request), nginx leaves the body alone."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -71,7 +71,7 @@ class Http1Peer:
         self.socket.send(head % HOST)
 
     def pump(self):
-        """Sends what there is room for. Whether it stands."""
+        """Sends what there is room for. Whether it is still open."""
         try:
             while self.sends:
                 self.moved += self.socket.send(PIECE)
@@ -171,15 +171,15 @@ def is_over(visitor):
         return True
 
 
-def crowd(port, mode, count, again, told):
-    """All that stall, in one process. Tells how many streams stand and how many were cut, twice a second."""
+def crowd(port, mode, count, again, reports):
+    """All that stall, in one process. Reports how many streams are open and how many were cut, twice a second."""
     kinds = KINDS if mode == "mix" else (mode,)
     share = count // len(kinds)
 
     def start(kind, number):
         return Http1Peer(port, kind, number) if kind.startswith("h1") else Http2Peer(port, kind, min(STREAMS, share))
 
-    # Told of changes only: what stands still costs no processor time that others would miss.
+    # Woken by changes only: what stalls costs no processor time that others would miss.
     poll, peers, cut, number = select.epoll(), {}, 0, 0
     wanted = [(kind, i) for kind in kinds for i in range(share if kind.startswith("h1") else -(-share // STREAMS))]
     wanted.sort(key=lambda one: one[1])
@@ -196,11 +196,11 @@ def crowd(port, mode, count, again, told):
         for descriptor, _ in poll.poll(0.05 if wanted else 0.5):
             kind, peer = peers[descriptor]
             before = peer.streams
-            stands = peer.pump()
-            if stands and peer.streams > 0:
+            is_open = peer.pump()
+            if is_open and peer.streams > 0:
                 cut += before - peer.streams
                 continue
-            cut += before if not stands else before - peer.streams
+            cut += before if not is_open else before - peer.streams
             del peers[descriptor]
             peer.socket.close()
             if again:
@@ -208,11 +208,11 @@ def crowd(port, mode, count, again, told):
                 wanted.append((kind, number))
         if time.monotonic() - last > 0.5 and not wanted:
             last = time.monotonic()
-            told.put((sum(peer.streams for _, peer in peers.values()), cut, sum(peer.moved for _, peer in peers.values())))
+            reports.put((sum(peer.streams for _, peer in peers.values()), cut, sum(peer.moved for _, peer in peers.values())))
 
 
-def slow(port, count, told):
-    """Honest readers: 64 KiB a second each, of 2 MB. Tells how many have it all, and how many were cut."""
+def slow(port, count, reports):
+    """Honest readers: 64 KiB a second each, of 2 MB. Reports how many have it all, and how many were cut."""
     readers = {}
     for i in range(count):
         reader = socket.socket()
@@ -242,12 +242,12 @@ def slow(port, count, told):
                 del readers[reader]
         if now - last > 0.5:
             last = now
-            told.put((len(readers), cut, 0))
+            reports.put((len(readers), cut, 0))
         time.sleep(0.005)
 
 
 class Visitor:
-    """Somebody else: small requests, one after the other, in turn on a kept connection and on a new one, in turn GET and POST."""
+    """Another visitor: small requests, one after the other, in turn on a kept connection and on a new one, in turn GET and POST."""
 
     def __init__(self, port):
         self.port, self.kept = port, None
@@ -306,13 +306,13 @@ def resident(process):
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) // 1024
 
 
-def settle(told, mode, again):
+def settle(reports, mode, again):
     """Until nothing moves any more, or half a minute."""
     last, still, end = -1, 0, time.monotonic() + (5 if again or mode == "slow" else 30)
     standing = cut = 0
     while time.monotonic() < end and (still < 4 or again or mode == "slow"):
         try:
-            standing, cut, moved = told.get(timeout=1)
+            standing, cut, moved = reports.get(timeout=1)
         except queue.Empty:
             continue
         still = still + 1 if moved == last else 0
@@ -337,10 +337,10 @@ def run(mode, options):
     with open(f"{work}/nginx.conf", "w") as file:
         file.write(NGINX % {"w": work, "service": service, "answer": answer, "deaf": deaf_port})
     log = open(f"{work}/log", "w")
-    told = multiprocessing.Queue()
+    reports = multiprocessing.Queue()
     others = [multiprocessing.Process(target=deaf, args=(deaf_port,), daemon=True)]
-    others.append(multiprocessing.Process(target=slow, args=(public, options.peers, told), daemon=True) if mode == "slow"
-                  else multiprocessing.Process(target=crowd, args=(public, mode, options.peers, options.again, told), daemon=True))
+    others.append(multiprocessing.Process(target=slow, args=(public, options.peers, reports), daemon=True) if mode == "slow"
+                  else multiprocessing.Process(target=crowd, args=(public, mode, options.peers, options.again, reports), daemon=True))
     programs = []
 
     def start(*command):
@@ -378,10 +378,10 @@ def run(mode, options):
             direct = pool.submit(Visitor(service).measure, options.requests // 2)
             say("filling", visitor.measure(options.requests // 2), f"RSS {resident(entry)} + {resident(agent)} MB")
         say(" (direct)", direct.result())
-        standing, cut = settle(told, mode, options.again)
+        standing, cut = settle(reports, mode, options.again)
         stalled = visitor.measure(options.requests)
-        while not told.empty():
-            standing, cut, _ = told.get()
+        while not reports.empty():
+            standing, cut, _ = reports.get()
         say("stalled", stalled, f"RSS {resident(entry)} + {resident(agent)} MB, standing {standing}, cut {cut}")
         for line in [] if options.nginx else metrics(admin):
             print(f"           {line}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Services that send bytes behind the end of their answers, up to 200 ms late and at random: whole answers that nobody asked for. 64 visitors at
+# Services that send bytes behind the end of their answers, up to 200 ms late and at random: whole answers without a request. 64 visitors at
 # once, 100,000 requests to each kind of service, plain and TLS: none may get a byte of an answer that is not its own. The same test runs
 # smaller with all others (tests/Tunnel2.FunctionalTests/Backends/SurplusTests). Everything stays on loopback; takes some minutes.
 #

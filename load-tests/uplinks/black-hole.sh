@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One of two uplinks black-holed by the kernel's packet filter, in a network namespace of its own: not closed, not reset, its packets just
-# disappear. Requests go on, 20 a second, each its own connection. Prints how many of them took longer than a second by when they began, when
+# disappear. Requests continue, 20 a second, each its own connection. Prints how many of them took longer than a second by when they began, when
 # the last such one began, and when the uplink was declared dead. Needs root (unshare, iptables), curl and ss; takes half a minute.
 #
 #   load-tests/uplinks/black-hole.sh

@@ -20,12 +20,12 @@ namespace Tunnel2.Client;
 /// <summary>The program <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, returns the exit code.</summary>
 internal static class AgentCli
 {
-    /// <summary>What somebody needs who has configured nothing.</summary>
+    /// <summary>What a user needs who has configured nothing.</summary>
     private static readonly string[] _needs =
     [
         $"tunnel2: no server is named, and none runs on this machine at 127.0.0.1:{ServerEndpoint.DefaultPort}. A tunnel needs:",
         "  a server  'tunnel2 login HOST' once, or --server HOST[:PORT] each time; one of your own: tunnel2-entry (see its README)",
-        "  a token   where the server wants one: 'tunnel2 login' asks for it, TUNNEL2_TOKEN has it too; whoever runs the server makes it",
+        "  a token   where the server wants one: 'tunnel2 login' asks for it, TUNNEL2_TOKEN has it too; the server's operator makes it",
     ];
 
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
@@ -82,8 +82,8 @@ internal static class AgentCli
     /// Runs the program on the given console, environment and clock (null: the system's) until <paramref name="stop"/>. A screen is shown
     /// on the terminal that <paramref name="openTerminal"/> returns; null: none. Where the output is a terminal, requests can be inspected.
     /// Where no server is named, <paramref name="hasLocalServer"/> says whether one runs here; null: that is not asked. Questions are
-    /// answered on what <paramref name="openInput"/> returns, and by <paramref name="readSecret"/>; null: there is nobody to ask.
-    /// <paramref name="readPiped"/> reads a line that nobody types.
+    /// answered on what <paramref name="openInput"/> returns, and by <paramref name="readSecret"/>; null: there is no person to ask.
+    /// <paramref name="readPiped"/> reads a line that no person types.
     /// </summary>
     internal static async Task<int> RunAsync(
         string[] args,

@@ -37,7 +37,7 @@ internal sealed class AgentProcess : IDisposable
             {
                 _engine = _start();
                 var logger = _loggers.CreateLogger(EmbedLog.Category);
-                _engine.Faults.Told = (place, count, fault) => ThreadPool.UnsafeQueueUserWorkItem(
+                _engine.Faults.Report = (place, count, fault) => ThreadPool.UnsafeQueueUserWorkItem(
                     static line => EmbedLog.Contained(line.Logger, line.Place, line.Count, line.Fault),
                     (Logger: logger, Place: place, Count: count, Fault: fault),
                     preferLocal: false);

@@ -31,7 +31,7 @@ public abstract class Tunnel2TunnelOptions
     /// <summary>A PEM file of the authorities that may have issued the server's certificate; null: those of the system.</summary>
     public string? ServerCaFile { get; set; }
 
-    /// <summary>A PEM file of the tunnel's own certificate, which may stand in place of a token; null: none.</summary>
+    /// <summary>A PEM file of the tunnel's own certificate, which replaces a token; null: none.</summary>
     public string? ClientCertificateFile { get; set; }
 
     /// <summary>A PEM file of its private key; null: it is in the certificate's file.</summary>

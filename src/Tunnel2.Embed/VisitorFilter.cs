@@ -14,7 +14,7 @@ namespace Tunnel2.Embed;
 /// <param name="urls">The tunnel's URLs.</param>
 internal sealed class VisitorFilter(Tunnel2Urls urls) : IStartupFilter
 {
-    /// <summary>How many trusted proxies stand in front of the server.</summary>
+    /// <summary>How many trusted proxies are in front of the server.</summary>
     public int Proxies { get; set; }
 
     /// <inheritdoc/>

@@ -4,7 +4,7 @@ namespace Tunnel2.Http1;
 
 /// <summary>
 /// Names that differ only in letter case, or in a sign where the other has another one, such as <c>X_Debug</c> and <c>X-Debug</c>. Many
-/// services cannot tell them apart, because their variables have underscores. Pure.
+/// services cannot distinguish them, because their variables have underscores. Pure.
 /// </summary>
 internal static class FieldLookalikes
 {

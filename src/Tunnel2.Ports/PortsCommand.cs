@@ -17,7 +17,7 @@ internal static class PortsCommand
 
 
         Holds the listening sockets of tunnel2-entry, so that visitors and agents who come while it is restarted or replaced wait in them
-        instead of being refused. It accepts nobody itself. Set Tunnel2:ListenersFrom of tunnel2-entry to the same PATH.
+        instead of being refused. It accepts no connection itself. Set Tunnel2:ListenersFrom of tunnel2-entry to the same PATH.
 
           --socket PATH           the Unix socket that gives the listening sockets away, to processes of the same user only
           NAME=ADDRESS            public, https, uplink or admin, and where to listen: 127.0.0.1:12000, [::1]:12000, or *:12000 for all

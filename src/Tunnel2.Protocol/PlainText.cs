@@ -13,7 +13,7 @@ internal static class PlainText
     /// <summary>How many characters of a peer's text are kept at most: the number of bytes in the largest GOAWAY.</summary>
     public const int MaxLength = ProtocolLimits.MaxGoAwayLength;
 
-    private const char Stand = '?';
+    private const char Replacement = '?';
 
     private static readonly SearchValues<char> _harmless = SearchValues.Create(
         [.. Enumerable.Range(' ', '~' - ' ' + 1).Select(static code => (char)code)]);
@@ -40,7 +40,7 @@ internal static class PlainText
         foreach (var rune in kept.EnumerateRunes())
         {
             // A single surrogate, and invalid UTF-8, appear as the replacement character.
-            clean.Append(IsShown(rune) ? rune.ToString() : Stand.ToString());
+            clean.Append(IsShown(rune) ? rune.ToString() : Replacement.ToString());
         }
 
         return kept.Length < text.Length ? clean.Append('…').ToString() : clean.ToString();

@@ -8,7 +8,7 @@ namespace Tunnel2.Inspection.Tests;
 /// <summary>Makes exchanges as the agent's pumps do.</summary>
 internal static class Sample
 {
-    /// <summary>A store with a clock that stands still.</summary>
+    /// <summary>A store with a stopped clock.</summary>
     public static ExchangeStore Store(InspectionLimits? limits = null, TimeProvider? time = null) =>
         new(limits ?? InspectionLimits.Default, time ?? new Tunnel2.TestUtilities.ManualTimeProvider());
 

@@ -77,7 +77,7 @@ public sealed class HandoverServerTests : IDisposable
     }
 
     [Fact]
-    public void One_who_talks_is_let_go_and_one_who_leaves_at_once_harms_nobody()
+    public void One_who_talks_is_let_go_and_one_who_leaves_at_once_harms_no_other()
     {
         Start("public");
         var garbage = new byte[100_000];
@@ -190,7 +190,7 @@ public sealed class HandoverServerTests : IDisposable
     [InlineData(
         "a-name-that-is-much-too-long-for-the-address-of-a-unix-socket-which-has-room-for-some-hundred-characters-and-no-more",
         "Cannot give the sockets away")]
-    public void A_path_that_cannot_be_had_is_told(string path, string expected)
+    public void A_path_that_is_not_available_is_reported(string path, string expected)
     {
         var options = Options("public") with { Path = Path.Combine(_folder.FullName, path) };
 
@@ -269,7 +269,7 @@ public sealed class HandoverServerTests : IDisposable
         return (Encoding.ASCII.GetString(bytes, 0, length), sockets);
     }
 
-    /// <summary>Waits for what comes next: nothing but the end ever does.</summary>
+    /// <summary>Waits for what comes next: only the end ever does.</summary>
     private static bool IsStillThere(Socket peer)
     {
         Assert.True(peer.Poll(TimeSpan.FromSeconds(30), SelectMode.SelectRead), "it neither spoke nor ended");

@@ -7,7 +7,7 @@ namespace Tunnel2.RingPeer;
 
 /// <summary>
 /// The other process of the crash tests: publishes or reads a ring as fast as it can until it is killed. It says <c>ready</c> once it is
-/// under way, and ends with 3 when it reads what nobody published.
+/// under way, and ends with 3 when it reads what was not published.
 /// </summary>
 internal static class Peer
 {
@@ -27,7 +27,7 @@ internal static class Peer
         byte[] payload = new byte[ring.MaxPayload];
         for (long i = 0; ; i++)
         {
-            // Every byte follows from the first eight, so that a reader of any process can tell a torn record.
+            // Every byte follows from the first eight, so that a reader of any process can recognize a torn record.
             int length = 16 + (random.Next(1, (payload.Length - 16) / 8) * 8);
             MemoryMarshal.Cast<byte, long>(payload.AsSpan(0, length)).Fill(i);
             BinaryPrimitives.WriteInt32LittleEndian(payload.AsSpan(8), length);

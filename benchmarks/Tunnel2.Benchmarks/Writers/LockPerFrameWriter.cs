@@ -3,7 +3,7 @@ using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Benchmarks.Writers;
 
-/// <summary>The baseline: whoever has a frame waits for the connection's lock and sends it.</summary>
+/// <summary>The baseline: a producer of a frame waits for the connection's lock and sends it.</summary>
 internal sealed class LockPerFrameWriter(IFrameSink sink) : IFrameWriter
 {
     private readonly SemaphoreSlim _lock = new(1);

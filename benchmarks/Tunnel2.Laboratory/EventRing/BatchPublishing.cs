@@ -77,7 +77,7 @@ internal static unsafe class BatchPublishing
 
     /// <summary>
     /// Fills the slots of successive numbers, at most <see cref="RunLength"/>: owns all of them first. Each compare-and-swap holds back
-    /// every load after it, so that copies and checksums in between would stand alone in the processor; after the last they overlap.
+    /// every load after it, so that copies and checksums in between would run alone in the processor; after the last they overlap.
     /// </summary>
     /// <returns>A bit for each entry whose number carries it.</returns>
     internal static uint FillRun(EventRingProducer producer, RingBatch batch, ReadOnlySpan<RingEntry> entries, long first)

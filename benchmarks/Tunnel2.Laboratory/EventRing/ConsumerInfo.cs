@@ -4,5 +4,5 @@ namespace Tunnel2.Laboratory.EventRing;
 /// <param name="Name">As given when it registered.</param>
 /// <param name="ProcessId">The consumer's process.</param>
 /// <param name="Cursor">The next sequence number it will read.</param>
-/// <param name="IsSkipped">A producer went on without it.</param>
+/// <param name="IsSkipped">A producer continued without it.</param>
 internal readonly record struct ConsumerInfo(string Name, int ProcessId, long Cursor, bool IsSkipped);

@@ -13,7 +13,7 @@ internal static class ConsumerState
 
     internal const int Active = 2;
 
-    /// <summary>A waiting producer found no sign of life and went on without it.</summary>
+    /// <summary>A waiting producer found no sign of life and continued without it.</summary>
     internal const int Skipped = 3;
 
     internal static int Status(long word) => (int)(word & 0xFF);

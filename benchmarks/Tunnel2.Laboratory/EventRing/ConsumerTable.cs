@@ -33,7 +33,7 @@ internal sealed unsafe class ConsumerTable
     /// <summary>The ring's first page: the head is the one field of it that the ring shows.</summary>
     private byte* Page => (byte*)Unsafe.AsPointer(ref _ring.Head) - HeadOffset;
 
-    /// <summary>Where an entry lies. Whoever uses it keeps the ring alive.</summary>
+    /// <summary>Where an entry lies. Its user keeps the ring alive.</summary>
     internal byte* Entry(int index) => Page + PageSize + ((long)index * ConsumerEntrySize);
 
     /// <summary>Makes producers look at the table again.</summary>
@@ -92,7 +92,7 @@ internal sealed unsafe class ConsumerTable
 
     /// <summary>
     /// The lowest cursor of the active consumers, or <paramref name="head"/> when there is none. The caller must have read
-    /// <paramref name="head"/> before the call: a consumer that joins meanwhile starts at or after it.
+    /// <paramref name="head"/> before the call: a consumer that joins during the call starts at or after it.
     /// </summary>
     internal long MinimumCursor(long head)
     {
@@ -122,7 +122,7 @@ internal sealed unsafe class ConsumerTable
         return isBlocker;
     }
 
-    /// <summary>Goes on without the consumer; it finds out at its next poll.</summary>
+    /// <summary>Continues without the consumer; it finds out at its next poll.</summary>
     internal void Skip(int index, long word)
     {
         Interlocked.CompareExchange(ref *(long*)Entry(index), ConsumerState.With(word, ConsumerState.Skipped), word);

@@ -3,13 +3,13 @@ using Tunnel2.Telemetry.EventRing;
 namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
-/// Finds registered consumers that hold a producer back and have polled nothing for a while, and goes on without
+/// Finds registered consumers that hold a producer back and have polled nothing for a while, and continues without
 /// them. On slow paths only. Safe on any thread.
 /// </summary>
 internal sealed class DeadConsumers
 {
     /// <summary>
-    /// How long a blocked producer watches a consumer without seeing it poll before it goes on without it, if nothing else is said.
+    /// How long a blocked producer watches a consumer without seeing it poll before it continues without it, if nothing else is said.
     /// </summary>
     internal static readonly TimeSpan StaleAfter = TimeSpan.FromSeconds(5);
 

@@ -6,7 +6,7 @@ namespace Tunnel2.Laboratory.EventRing;
 
 /// <summary>
 /// A reader with an entry in the consumer table, for which a <see cref="WaitingProducer"/> waits: it shows its cursor and a sign of life
-/// there. A producer that found it dead went on without it; it is told so, with its loss, and is waited for again. Not thread-safe: one
+/// there. A producer that found it dead continued without it; it learns so, with its loss, and is waited for again. Not thread-safe: one
 /// thread at a time.
 /// </summary>
 internal sealed unsafe class RegisteredReader : IDisposable
@@ -132,13 +132,13 @@ internal sealed unsafe class RegisteredReader : IDisposable
         return status;
     }
 
-    /// <summary>A producer went on without this reader: registers again and says what was lost meanwhile.</summary>
+    /// <summary>A producer continued without this reader: registers again and says what was lost in that time.</summary>
     private RingGap ComeBack()
     {
         long skipped = ConsumerState.With(_word, ConsumerState.Skipped);
         if (Interlocked.CompareExchange(ref *(long*)_entry, _word, skipped) != skipped)
         {
-            // Another consumer took the entry for that of a dead process: take a new one, or go on as a lossy reader.
+            // Another consumer took the entry for that of a dead process: take a new one, or continue as a lossy reader.
             _index = _table.TryRegister(_name, Cursor, out _word);
             _entry = _index < 0 ? null : _table.Entry(_index);
         }

@@ -19,7 +19,7 @@ internal readonly unsafe ref struct RingClaim
     /// <summary>The record's number.</summary>
     internal long Sequence { get; }
 
-    /// <summary>The whole payload area, with whatever an earlier lap left there.</summary>
+    /// <summary>The whole payload area, with what an earlier lap left there.</summary>
     internal Span<byte> Payload { get; }
 
     internal byte* Slot { get; }
@@ -32,6 +32,6 @@ internal readonly unsafe ref struct RingClaim
         return InPlacePublishing.Commit(_producer, this, type, length);
     }
 
-    /// <summary>Gives the number up; readers see a gap of one and go on at once.</summary>
+    /// <summary>Gives the number up; readers see a gap of one and continue at once.</summary>
     internal void Abandon() => InPlacePublishing.Commit(_producer, this, (ushort)RecordType.Abandoned, 0);
 }

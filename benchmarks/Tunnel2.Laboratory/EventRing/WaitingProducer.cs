@@ -59,7 +59,7 @@ internal sealed class WaitingProducer
 
     /// <summary>
     /// As <see cref="TryPublish"/>, but waits for room: spins, relaxes, yields, then asks the callback about once a millisecond whether
-    /// to go on.
+    /// to continue.
     /// </summary>
     /// <exception cref="OperationCanceledException">Cancelled while there was no room.</exception>
     internal WaitingStatus Publish(ushort type, ReadOnlySpan<byte> payload, CancellationToken cancellationToken = default)

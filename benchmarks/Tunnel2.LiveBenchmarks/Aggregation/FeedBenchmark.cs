@@ -30,7 +30,7 @@ internal static class FeedBenchmark
     private const double FirstRate = 200_000;
     private const double FirstFactor = 1.5;
 
-    /// <summary>Rates that are closer than this are not told apart.</summary>
+    /// <summary>Rates that are closer than this are not distinguished.</summary>
     private const double LastFactor = 1.06;
 
     internal static int Run(int sessions, int seconds, int[] partitions)

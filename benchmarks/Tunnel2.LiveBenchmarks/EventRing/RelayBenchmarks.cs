@@ -111,7 +111,7 @@ internal static class RelayBenchmarks
                 producer.TryPublish(1, payload);
                 while (sink.Records == seen)
                 {
-                    Thread.Sleep(0); // Two cores and three threads: whoever has nothing to do gives way.
+                    Thread.Sleep(0); // Two cores and three threads: a thread with nothing to do gives way.
                 }
 
                 relay.Add((uint)(sink.LastSeen - start));

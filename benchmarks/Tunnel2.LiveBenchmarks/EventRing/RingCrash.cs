@@ -5,7 +5,7 @@ namespace Tunnel2.LiveBenchmarks.EventRing;
 
 /// <summary>
 /// Kills a flat-out producer process again and again at random moments, beside a producer that lives: every number must be accounted
-/// for, every record intact, and the ring must go on.
+/// for, every record intact, and the ring must continue.
 /// </summary>
 internal static class RingCrash
 {
@@ -57,7 +57,7 @@ internal static class RingCrash
             producer.WaitForExit();
         }
 
-        // Whatever the kills left behind must not stop the living.
+        // What the kills left must not stop the living.
         long last = 0;
         for (int i = 0; i < 3 * ring.Capacity; i++)
         {

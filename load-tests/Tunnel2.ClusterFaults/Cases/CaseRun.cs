@@ -27,7 +27,7 @@ internal sealed class CaseRun(FaultCluster cluster, VisitorLoad load, FaultOptio
     /// <summary>e1, to which most happens.</summary>
     public FaultNode Victim => Cluster.Nodes[0];
 
-    /// <summary>Lets time pass in which the load goes on.</summary>
+    /// <summary>Lets time pass in which the load continues.</summary>
     public static Task PassAsync(TimeSpan time) => Task.Delay(time);
 
     /// <summary>The same.</summary>

@@ -32,7 +32,7 @@ internal static class CertificateCases
             results, "every request at the node of its session is served",
             result => places.GetValueOrDefault(result.Name) != result.Node);
         var crossed = results.Count(result => result.Problem is null && places.GetValueOrDefault(result.Name) != result.Node);
-        run.Expect(crossed == 0, "no request crosses to or from a node that nobody trusts", $"{crossed} did");
+        run.Expect(crossed == 0, "no request crosses to or from a node that no other trusts", $"{crossed} did");
         foreach (var node in run.Cluster.Nodes)
         {
             var said = node.Process.Lines.FirstOrDefault(static line =>

@@ -17,7 +17,7 @@ internal static class FaultCases
             NodeCases.DrainAsync),
         new("kill", "kill -9 of a node: only its streams fail, its names serve elsewhere within 5 s, waiting requests survive", 10,
             NodeCases.KillAsync),
-        new("pause", "a node stands still and goes on: it serves no name that is somebody else's", 60, NodeCases.PauseAsync),
+        new("pause", "a node is stopped and continues: it serves no name of another node", 60, NodeCases.PauseAsync),
         new("clock", "clocks an hour early and late: 0 failed, also through a restart", 20, NodeCases.ClockAsync)
         {
             PrepareAsync = NodeCases.SetClocksAsync,
@@ -30,14 +30,14 @@ internal static class FaultCases
         },
         new("storm", "a node of 1,000 agents dies: all back within 10 s, the others' p99 less than twice as long", 12, StormCase.RunAsync),
         new("slow-database", "the database answers 2 s late: 0 failed", 30, DatabaseCases.SlowAsync),
-        new("frozen-database", "the database stands still: 0 failed", 30, DatabaseCases.FrozenAsync),
+        new("frozen-database", "the database is stopped: 0 failed", 30, DatabaseCases.FrozenAsync),
         Cut("cut-nodes", "two nodes do not reach each other: only requests from one to the other fail", CutCases.NodesAsync),
         Cut("cut-nodes-one-way", "the same in one direction", CutCases.NodesOneWayAsync),
         Cut("cut-database", "a node does not reach the database: 0 failed", CutCases.DatabaseAsync),
         Cut("cut-database-one-way", "the same in one direction", CutCases.DatabaseOneWayAsync),
         Cut("cut-agents", "agents do not reach a node: they serve elsewhere within 25 s", CutCases.AgentsAsync),
         Cut("cut-agents-one-way", "the same in one direction", CutCases.AgentsOneWayAsync),
-        Cut("cut-all", "a node reaches nobody: it says it is not ready, its names serve elsewhere within 25 s", CutCases.AllAsync),
+        Cut("cut-all", "a node reaches no machine: it says it is not ready, its names serve elsewhere within 25 s", CutCases.AllAsync),
     ];
 
     private static FaultCase Cut(string name, string promise, Func<CaseRun, Task> run) =>

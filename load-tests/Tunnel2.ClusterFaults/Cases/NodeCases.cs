@@ -128,7 +128,7 @@ internal static class NodeCases
 
     public static async Task PauseAsync(CaseRun run)
     {
-        // Two services and two agents for one name: the second agent gets it while node and first agent stand still.
+        // Two services and two agents for one name: the second agent gets it while node and first agent are stopped.
         await using var before = new MarkedService("before");
         await using var after = new MarkedService("after");
         string name;

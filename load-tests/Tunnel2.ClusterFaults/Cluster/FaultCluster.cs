@@ -68,7 +68,7 @@ internal sealed class FaultCluster : IAsyncDisposable
     /// <summary>Starts an agent process with tunnels of these names; they are ready when the task ends.</summary>
     /// <param name="names">The names.</param>
     /// <param name="service">Their service; null: the backend.</param>
-    /// <param name="isElsewhere">Whether it stands for agents of other machines: the nodes' processors are not for them.</param>
+    /// <param name="isElsewhere">Whether it has the place of agents of other machines: the nodes' processors are not for them.</param>
     public async Task<ProcessRunner> StartAgentAsync(IReadOnlyList<string> names, IPEndPoint? service = null, bool isElsewhere = false)
     {
         var file = Path.Combine(_folder, $"tunnels-{_agents.Count}.yml");

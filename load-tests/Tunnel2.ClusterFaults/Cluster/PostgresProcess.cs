@@ -69,7 +69,7 @@ internal sealed class PostgresProcess : IAsyncDisposable
     /// <summary>Stops all its processes, so that it takes connections and does not answer.</summary>
     public void Freeze() => Signal(SigStop);
 
-    /// <summary>Lets them go on.</summary>
+    /// <summary>Lets them continue.</summary>
     public void Thaw() => Signal(SigCont);
 
     /// <inheritdoc/>

@@ -26,10 +26,10 @@ internal abstract class FaultNetwork : IAsyncDisposable
     /// <summary>The address from which agents come.</summary>
     public abstract IPAddress AgentAddress { get; }
 
-    /// <summary>What stands before a node's command line, so that it runs there.</summary>
+    /// <summary>What is put before a node's command line, so that it runs there.</summary>
     public abstract IReadOnlyList<string> PrefixOf(string node);
 
-    /// <summary>Drops what goes from one to the other, as a packet filter does: nobody is told.</summary>
+    /// <summary>Drops what goes from one to the other, as a packet filter does, without a notice.</summary>
     public abstract Task CutAsync(string from, string to);
 
     /// <summary>Ends all cuts.</summary>

@@ -131,7 +131,7 @@ internal sealed class Relay : IAsyncDisposable
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException or ObjectDisposedException)
         {
-            // Whoever ended it, both ends are closed.
+            // After an end of either side, both are closed.
         }
     }
 }

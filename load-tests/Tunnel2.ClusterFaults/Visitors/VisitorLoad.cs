@@ -8,7 +8,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.ClusterFaults.Visitors;
 
 /// <summary>
-/// Visitors who come at a fixed rate whatever becomes of those before them, through a balancer with health checks: each on a new
+/// Visitors who come at a fixed rate, also while those before them wait, through a balancer with health checks: each on a new
 /// connection, to the next node that is ready, and to the one after it when that one takes no connection. Nothing is repeated once it was
 /// sent. Every second one uploads a body that is echoed. Every byte of the answer is compared.
 /// </summary>

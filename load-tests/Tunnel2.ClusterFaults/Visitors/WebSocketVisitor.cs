@@ -118,7 +118,7 @@ internal sealed class WebSocketVisitor : IAsyncDisposable
             receiving = socket.ReceiveAsync(buffer.AsMemory(), _stop.Token).AsTask();
             if (await Task.WhenAny(receiving, Task.Delay(_pace)) == receiving)
             {
-                return (await receiving).MessageType == WebSocketMessageType.Close ? Describe(socket) : "a message that nobody sent";
+                return (await receiving).MessageType == WebSocketMessageType.Close ? Describe(socket) : "a message that was not sent";
             }
         }
 

@@ -2,7 +2,7 @@ using Tunnel2.LoadTests.Scenarios;
 
 namespace Tunnel2.LoadTests.Engine;
 
-/// <summary>When the arrivals of a flow are due, one after another, whatever becomes of them.</summary>
+/// <summary>When the arrivals of a flow are due, one after another, for any result.</summary>
 internal sealed class ArrivalSchedule
 {
     private const double NanosecondsPerSecond = 1e9;
@@ -33,7 +33,7 @@ internal sealed class ArrivalSchedule
     /// <summary>Whether there are no more.</summary>
     public bool IsOver => Due == long.MaxValue;
 
-    /// <summary>Goes on to the next arrival.</summary>
+    /// <summary>Continues with the next arrival.</summary>
     /// <returns>Whether it is in another step, or there is none.</returns>
     public bool Advance()
     {

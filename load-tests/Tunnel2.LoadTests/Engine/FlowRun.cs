@@ -158,7 +158,7 @@ internal sealed class FlowRun
         CountFailure(connection.Current, kind, detail);
     }
 
-    /// <summary>A connection ended that nobody used.</summary>
+    /// <summary>An unused connection ended.</summary>
     public void OnDropped() => Open--;
 
     private bool TryStart(in Arrival arrival)

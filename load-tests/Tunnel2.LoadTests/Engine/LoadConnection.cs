@@ -121,7 +121,7 @@ internal sealed class LoadConnection
         }
     }
 
-    /// <summary>Closes it, whatever it does.</summary>
+    /// <summary>Closes it, in any state.</summary>
     public void Close()
     {
         if (_descriptor >= 0)
@@ -203,7 +203,7 @@ internal sealed class LoadConnection
 
         if (!IsBusy)
         {
-            // The server gives up a connection that nobody used, or sends what nobody asked for.
+            // The server gives up an unused connection, or sends what was not asked for.
             Drop();
             return false;
         }

@@ -6,7 +6,7 @@ using Tunnel2.LoadTests.Statistics;
 namespace Tunnel2.LoadTests.Engine;
 
 /// <summary>
-/// The generator: one thread that starts requests when they are due, whatever became of the ones before (an open loop), and checks every
+/// The generator: one thread that starts requests when they are due, also while the ones before wait (an open loop), and checks every
 /// answer. A latency runs from the intended start, so that a stall shows in every request that it delayed. Linux only.
 /// </summary>
 internal sealed class LoadEngine
@@ -32,7 +32,7 @@ internal sealed class LoadEngine
     public IReadOnlyList<IReadOnlyCollection<TimelinePoint>> Timelines => [.. _flows.Select(static flow => flow.Timeline.Points)];
 
     /// <summary>Runs to the end, or until it is stopped: what is under way then stays unfinished.</summary>
-    [SuppressMessage("Design", "CA1031", Justification = "Whatever it is belongs to whoever waits.")]
+    [SuppressMessage("Design", "CA1031", Justification = "The caller that waits gets any exception.")]
     public Task<EngineResult> RunAsync(CancellationToken cancellationToken)
     {
         var done = new TaskCompletionSource<EngineResult>(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -2,7 +2,7 @@ namespace Tunnel2.LoadTests.Engine;
 
 /// <summary>
 /// Which target an arrival goes to: each round goes to every target once, in an order of its own. In turn, the same target would come at
-/// the same moment of every period, and whatever the machine does periodically would hit the same few targets again and again and look like
+/// the same moment of every period, and what the machine does periodically would hit the same few targets again and again and look like
 /// unfairness.
 /// </summary>
 internal sealed class TargetOrder

@@ -1,6 +1,6 @@
 namespace Tunnel2.LoadTests.Exchanges;
 
-/// <summary>Where an exchange stands after it was given bytes.</summary>
+/// <summary>The state of an exchange after it was given bytes.</summary>
 internal enum ExchangeStatus
 {
     /// <summary>More must come.</summary>

@@ -38,7 +38,7 @@ internal static class HtmlReport
                 + $"{machine.Version}. ");
         page.Append(
             "Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed "
-                + "requests stand beside them. Every byte of every answer was compared.</p>\n");
+                + "requests are listed beside them. Every byte of every answer was compared.</p>\n");
         page.Append(
             "<table><tr><th>scenario</th><th>verdict</th><th>ok</th><th>of</th><th>mean ms</th><th>the ancestor's mean ms</th>"
                 + "<th>p50 ms</th><th>p99 ms</th><th>generator's lag, p99 ms</th></tr>\n");

@@ -16,7 +16,7 @@ internal static class MarkdownReport
         text.Append($"{machine.System}, {machine.Processors} processors, {machine.Runtime}, Tunnel2 {machine.Version}. ");
         text.Append(
             "Latencies run from the intended start of a request to the last byte of its answer, and are those of correct answers: failed "
-                + "requests stand beside them.\n\n");
+                + "requests are listed beside them.\n\n");
         text.Append("| scenario | verdict | ok | mean ms | the ancestor's mean ms | p50 ms | p99 ms | generator's lag p99 ms |\n");
         text.Append("|---|---|---|---|---|---|---|---|\n");
         foreach (var scenario in report.Scenarios)

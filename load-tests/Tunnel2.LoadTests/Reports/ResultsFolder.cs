@@ -50,7 +50,7 @@ internal sealed class ResultsFolder
     /// <summary>A file or folder in it.</summary>
     public string PathOf(string name) => Path.Combine(_path, name);
 
-    /// <summary>Writes the results in all three forms, each whatever becomes of the others.</summary>
+    /// <summary>Writes the results in all three forms, each also when another fails.</summary>
     /// <returns>What could not be written, a sentence for each.</returns>
     public IReadOnlyList<string> Write(IReadOnlyList<ScenarioResult> results)
     {

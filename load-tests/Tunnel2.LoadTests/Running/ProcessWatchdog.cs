@@ -49,10 +49,10 @@ internal sealed class ProcessWatchdog : IDisposable
     }
 
     /// <summary>Ends this process with the run.</summary>
-    public void Watch(int process) => Tell($"process {process}");
+    public void Watch(int process) => Send($"process {process}");
 
     /// <summary>Deletes this folder with the run.</summary>
-    public void WatchFolder(string path) => Tell($"folder {path}");
+    public void WatchFolder(string path) => Send($"folder {path}");
 
     /// <summary>The run has ended its programs itself.</summary>
     public void Dispose()
@@ -62,13 +62,13 @@ internal sealed class ProcessWatchdog : IDisposable
             return;
         }
 
-        Tell("done");
+        Send("done");
         _shell.StandardInput.Dispose();
         _shell.WaitForExit();
         _shell.Dispose();
     }
 
-    private void Tell(string line)
+    private void Send(string line)
     {
         try
         {

@@ -3,7 +3,7 @@ using Tunnel2.LoadTests.Scenarios;
 
 namespace Tunnel2.LoadTests.Running;
 
-/// <summary>Runs scenarios one after another, each against a tunnel of its own, and tells how they go.</summary>
+/// <summary>Runs scenarios one after another, each against a tunnel of its own, and reports how they go.</summary>
 /// <param name="options">What was asked for.</param>
 /// <param name="console">Where progress goes.</param>
 internal sealed class ScenarioRunner(LoadOptions options, TextWriter console)

@@ -8,7 +8,7 @@ namespace Tunnel2.LoadTests.Running;
 
 /// <summary>
 /// ProxyEntry, an agent with one or many sessions, and a test backend, each a process of its own on free ports of loopback and with its
-/// default settings. Disposing ends them, and so does the end of this process, whatever ended it.
+/// default settings. Disposing ends them, and so does the end of this process, for any reason.
 /// </summary>
 internal sealed class StartedTunnel : LoadTarget
 {
@@ -209,7 +209,7 @@ internal sealed class StartedTunnel : LoadTarget
             Try(() => Directory.Delete(folder, recursive: true));
         }
 
-        // Whoever disposes of the tunnel may be at it already.
+        // The caller that disposes of the tunnel may have begun already.
         static void Try(Action end)
         {
             try

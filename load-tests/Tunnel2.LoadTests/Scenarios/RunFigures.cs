@@ -2,7 +2,7 @@ using Tunnel2.LoadTests.Statistics;
 
 namespace Tunnel2.LoadTests.Scenarios;
 
-/// <summary>What pass rules judge; whoever ran the scenario fills in what it knows.</summary>
+/// <summary>What pass rules judge; the runner of the scenario fills in what it knows.</summary>
 internal sealed record RunFigures
 {
     /// <summary>By flow.</summary>

@@ -6,7 +6,7 @@ internal enum FailureKind
     /// <summary>It did.</summary>
     None,
 
-    /// <summary>Nobody listened.</summary>
+    /// <summary>No process listened.</summary>
     ConnectRefused,
 
     /// <summary>No connection for another reason (no port, no route, no descriptor).</summary>

@@ -56,7 +56,7 @@ internal static class KneeFinder
     public static (string Reason, bool IsUndecided)? WhyNotHeld(long due, FlowFigures figures)
     {
         var sent = figures.Ok + figures.Failed;
-        return sent < FewestRequests ? ($"{sent} requests are too few to tell", true)
+        return sent < FewestRequests ? ($"{sent} requests are too few to judge", true)
             : figures.Failed > sent * MaxFailedShare ? ($"{Format(100.0 * figures.Failed / sent)} % of the requests failed", false)
             : figures.P99 > MaxP99 ? ($"p99 was {Format(figures.P99.Value.TotalMilliseconds)} ms", false)
             : sent < due * LeastSentShare
@@ -67,7 +67,7 @@ internal static class KneeFinder
     private static (string Reason, bool IsUndecided)? WhyNotHeld(StepStatistics step)
     {
         var p99 = step.Latency.PercentileTime(0.99);
-        return step.Arrivals < FewestRequests ? ($"{step.Arrivals} requests are too few to tell", true)
+        return step.Arrivals < FewestRequests ? ($"{step.Arrivals} requests are too few to judge", true)
             : step.Failures.Total > step.Arrivals * MaxFailedShare
             ? ($"{Format(100.0 * step.Failures.Total / step.Arrivals)} % of the requests failed", false)
             : !LagLimit.IsKept(step.Lag)

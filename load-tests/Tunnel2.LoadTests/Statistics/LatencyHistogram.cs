@@ -16,7 +16,7 @@ internal sealed class LatencyHistogram
     private readonly long[] _counts = new long[((MaxBits - SubBucketBits) * SubBuckets) + SubBuckets];
     private double _sum;
 
-    /// <summary>The longest time that is told apart, in nanoseconds; longer ones count as this.</summary>
+    /// <summary>The longest time that is distinguished, in nanoseconds; longer ones count as this.</summary>
     public const long MaxNanoseconds = (1L << MaxBits) - 1;
 
     /// <summary>Recorded times.</summary>

@@ -59,7 +59,7 @@ internal static class GatherEndpoint
         await BackendHandler.AnswerTextAsync(context, StatusCodes.Status200OK, name);
     }
 
-    /// <summary>Who has gone is not there any more, and a gathering of nobody is kept nowhere.</summary>
+    /// <summary>Who has gone is not there any more, and an empty gathering is kept nowhere.</summary>
     private static void Leave((long Count, string Id) key, Gathering gathering)
     {
         lock (_lock)

@@ -16,7 +16,7 @@ internal static class HeadersEndpoint
         var request = context.Request;
         var target = context.Features.Get<IHttpRequestFeature>()!.RawTarget;
 
-        // The tap belongs to a connection. Over HTTP/2 it goes on while a request is served, and what it keeps is no head.
+        // The tap belongs to a connection. Over HTTP/2 it continues while a request is served, and what it keeps is no head.
         var tap = HttpProtocol.IsHttp2(request.Protocol) ? null : context.Features.Get<RawConnectionTap>();
         var fields = tap?.TakeFields(request.Method, target);
         context.Response.Headers["X-Fields-From"] = fields is null ? "parsed" : "wire";

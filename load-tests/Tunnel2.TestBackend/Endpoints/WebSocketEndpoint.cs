@@ -9,7 +9,7 @@ namespace Tunnel2.TestBackend.Endpoints;
 /// <summary>
 /// <c>/ws-echo</c>: a WebSocket (RFC 6455; over HTTP/2 RFC 8441) that sends each piece of a message back as it comes.
 /// </summary>
-/// <remarks>The handshake is made by hand, so that no middleware stands in the way of all other requests.</remarks>
+/// <remarks>The handshake is made by hand, so that no middleware runs for all other requests.</remarks>
 internal static class WebSocketEndpoint
 {
     private const string KeySuffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

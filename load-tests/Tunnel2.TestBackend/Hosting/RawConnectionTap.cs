@@ -7,8 +7,8 @@ using Microsoft.AspNetCore.Connections;
 namespace Tunnel2.TestBackend.Hosting;
 
 /// <summary>
-/// Sits between the transport and Kestrel's HTTP layer for the two things HttpContext cannot do: tell the fields of a request as they were
-/// sent (order, case, duplicates), and let an upgraded connection be closed in one direction only.
+/// Sits between the transport and Kestrel's HTTP layer for the two things HttpContext cannot do: report the fields of a request as they
+/// were sent (order, case, duplicates), and let an upgraded connection be closed in one direction only.
 /// </summary>
 /// <remarks>
 /// It passes buffers through untouched. Bytes are copied only from a request whose first bytes name <c>/headers</c>, so that all other
@@ -190,7 +190,7 @@ internal sealed class RawConnectionTap : PipeReader, IDuplexPipe, IDisposable
             }
             catch (ObjectDisposedException)
             {
-                // The connection has just ended; nobody listens any more.
+                // The connection has just ended; no reader listens any more.
             }
         }
     }

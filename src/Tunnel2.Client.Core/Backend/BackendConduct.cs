@@ -71,7 +71,7 @@ internal sealed class BackendConduct
     }
 
     /// <summary>
-    /// Bytes came after a response of this kind. Where its kind was beyond doubt, nobody knows whose bytes they are: all kinds are in
+    /// Bytes came after a response of this kind. Where its kind was beyond doubt, their owner is unknown: all kinds are in
     /// doubt then.
     /// </summary>
     /// <returns>Whether that is news.</returns>

@@ -73,7 +73,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     /// <summary>The number of the event loop that it lives on; 0 where there are none. Changes only for who has it alone.</summary>
     public int LoopNumber { get; private set; }
 
-    /// <summary>The list of the pool that it stands in, and its neighbours there. Guarded by the gate of its loop there.</summary>
+    /// <summary>The list of the pool that it is in, and its neighbours there. Guarded by the gate of its loop there.</summary>
     internal IdleList? List { get; set; }
 
     internal BackendConnection? Older { get; set; }
@@ -210,7 +210,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     {
         ReturnBuffer();
 
-        // Set before the transport is told: the wait may fail on its loop before this thread continues, and has to know why.
+        // Set before the transport is closed: the wait may fail on its loop before this thread continues, and has to know why.
         if (Interlocked.Exchange(ref _disposed, 1) != 0)
         {
             return;
@@ -221,7 +221,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
             Transport.Discard();
         }
 
-        // It is closed here and now; what TLS has to clear up after that keeps nobody.
+        // It is closed here and now; what TLS has to clear up after that holds up no caller.
         var disposal = Transport.DisposeAsync();
         if (!disposal.IsCompletedSuccessfully)
         {
@@ -273,7 +273,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     }
 
     /// <summary>
-    /// Takes the wait's result, so that another may begin. Not where it failed because this end is closed: nobody waits here again, and
+    /// Takes the wait's result, so that another may begin. Not where it failed because this end is closed: no call waits here again, and
     /// it would be an exception thrown for each connection that the pool lets go.
     /// </summary>
     private void TakeWait()

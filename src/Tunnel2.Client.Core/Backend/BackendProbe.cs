@@ -151,7 +151,7 @@ internal sealed class BackendProbe
     }
 
     [SuppressMessage(
-        "Security", "CA5359", Justification = "Nothing is sent that anybody may not know: it is only asked whether TLS is spoken.")]
+        "Security", "CA5359", Justification = "Nothing secret is sent: it is only asked whether TLS is spoken.")]
     private SslClientAuthenticationOptions Options(SslApplicationProtocol? version) => new()
     {
         TargetHost = _target.Host,

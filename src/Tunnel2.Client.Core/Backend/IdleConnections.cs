@@ -267,7 +267,7 @@ internal sealed class IdleConnections
         }
     }
 
-    /// <remarks>What each loop may keep in any case is asked first: then nobody has to look at the others.</remarks>
+    /// <remarks>What each loop may keep in any case is asked first: then no loop has to look at the others.</remarks>
     private bool HasRoomFor(LoopIdle idle, bool rests) =>
         (idle.Count < Max / EpollEngine.MaxLoops || Count < Max)
         && (!rests || idle.Resting.Count < MaxResting / EpollEngine.MaxLoops || Resting < MaxResting);

@@ -28,7 +28,7 @@ internal sealed class IdleList
         Count++;
     }
 
-    /// <summary>Takes a connection out of this list, which it stands in.</summary>
+    /// <summary>Takes a connection out of this list, which has it.</summary>
     public void Remove(BackendConnection connection)
     {
         if (connection.Older is { } older)

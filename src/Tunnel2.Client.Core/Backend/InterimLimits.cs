@@ -9,6 +9,6 @@ internal static class InterimLimits
     /// </summary>
     public const int PassedOn = 16;
 
-    /// <summary>A service that sends more is broken. A long task may report every few seconds that it goes on (102).</summary>
+    /// <summary>A service that sends more is broken. A long task may report every few seconds that it continues (102).</summary>
     public const int Taken = 1000;
 }

@@ -14,7 +14,7 @@ internal sealed class LoopIdle
     /// <summary>Those that rest first.</summary>
     public IdleList Resting { get; } = new();
 
-    /// <summary>Whether no uplink lives on the loop any more while others stand elsewhere.</summary>
+    /// <summary>Whether no uplink lives on the loop any more while others are elsewhere.</summary>
     public bool IsLeft { get; set; }
 
     /// <summary>The tunnel's uplinks on the loop. Guarded by the gate of uplinks of <see cref="IdleConnections"/>.</summary>

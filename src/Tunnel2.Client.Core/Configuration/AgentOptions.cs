@@ -28,7 +28,8 @@ public sealed record AgentOptions
     internal bool IsOneOfSeveral { get; init; }
 
     /// <summary>
-    /// Whether a name that leads to an address of this machine, or to one of no one machine, is not dialled: somebody else has chosen it.
+    /// Whether a name that leads to an address of this machine, or to one of no single machine, is not dialled: another machine has chosen
+    /// it.
     /// </summary>
     internal bool AvoidsThisMachine { get; init; }
 
@@ -57,7 +58,7 @@ public sealed record AgentOptions
     };
 
     /// <summary>
-    /// Whether the agent may go over WebSocket while the uplink's port cannot be reached. On this machine nothing stands between the two,
+    /// Whether the agent may go over WebSocket while the uplink's port cannot be reached. On this machine nothing is between the two,
     /// so a public port must be named: another server may be at the usual one.
     /// </summary>
     internal bool MayChangeWay => Uplink == UplinkWay.Auto && (PublicPort is not null || !TlsOptionsParser.IsThisMachine(Server.Host));

@@ -90,7 +90,7 @@ internal static class AgentOptionsParser
         }
 
         string[] servers = text.Split([',', '\n'], StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries);
-        Note(ServerFlag, servers.Length > MostServers ? $"has {servers.Length} servers, and {MostServers} are the most" : null, mistakes);
+        Note(ServerFlag, servers.Length > MostServers ? $"has {servers.Length} servers; at most {MostServers} may be" : null, mistakes);
         return servers.Length == 0 ? [text] : servers;
     }
 

@@ -77,7 +77,7 @@ internal sealed record AgentSetting(
     /// <summary>Whether it is on or off.</summary>
     public bool IsSwitch => Value.Length == 0;
 
-    /// <summary>Whether there is nothing but the variable.</summary>
+    /// <summary>Whether there is only the variable.</summary>
     public bool IsVariableAlone => Places == AgentSettingPlaces.Variable;
 
     /// <summary>Whether it can be given in a place.</summary>

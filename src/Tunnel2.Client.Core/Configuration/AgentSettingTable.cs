@@ -251,7 +251,7 @@ internal static class AgentSettingTable
             }),
         Number(
             "--buffer-megabytes", LeastBufferMegabytes, 65_536,
-            "MiB held of uploads that services do not take, 16 to 65536; beyond it those that stand still are cut; auto is a quarter of "
+            "MiB held of uploads that services do not take, 16 to 65536; beyond it stalled ones are cut; auto is a quarter of "
             + "the memory, 16 to 256",
             static (options, number) => options with { BufferMegabytes = number }),
         Number(

@@ -47,7 +47,9 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
 
     /// <summary>The events of one of several tunnels.</summary>
     /// <param name="tunnel">Its name.</param>
-    /// <param name="observe">Sees each change of its state before the line; it returns at once and does not throw. Null: nobody.</param>
+    /// <param name="observe">
+    /// Sees each change of its state before the line; it returns at once and does not throw. Null: no observer.
+    /// </param>
     public IAgentEvents For(string tunnel, Action<AgentEvent>? observe = null) => new TunnelEvents(this, tunnel, _time, observe);
 
     /// <inheritdoc/>

@@ -8,8 +8,8 @@ internal static class ContainedFaultLines
     /// <summary>Writes them, at most once a second.</summary>
     /// <param name="engine">The process's engine.</param>
     /// <param name="error">Where to. Used on the pool: output may block, and the caller's thread serves all connections.</param>
-    public static void Tell(IEngine engine, TextWriter error) =>
-        engine.Faults.Told = (place, count, fault) => ThreadPool.UnsafeQueueUserWorkItem(
+    public static void Report(IEngine engine, TextWriter error) =>
+        engine.Faults.Report = (place, count, fault) => ThreadPool.UnsafeQueueUserWorkItem(
             error.WriteLine,
             $"tunnel2: internal error contained at: {place} ({count} since the last such line): {fault}",
             preferLocal: false);

@@ -36,7 +36,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
 
         string json = JsonSerializer.Serialize(LineFor(agentEvent), _context.JsonEventLine);
 
-        // The encoder leaves what has no width or turns the direction of text; between the strings nothing of it stands.
+        // The encoder leaves what has no width or turns the direction of text; between the strings nothing of it can be.
         await output.WriteLineAsync(PlainText.Clean(json, int.MaxValue).AsMemory(), cancellationToken).ConfigureAwait(false);
     }
 

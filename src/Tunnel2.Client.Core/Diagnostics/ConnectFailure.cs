@@ -11,7 +11,7 @@ public enum ConnectFailureReason
     /// <summary>None of the others.</summary>
     Other = 0,
 
-    /// <summary>Nobody listens at that port.</summary>
+    /// <summary>No process listens at that port.</summary>
     Refused,
 
     /// <summary>No answer in time: a firewall drops packets, or the host is off.</summary>
@@ -103,7 +103,7 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
                 + "by default, not the public port.",
             ConnectFailureReason.HttpServer =>
                 $"Something else than a Tunnel2 server answers at {server}: an HTTP server{tail}. Check the port: the uplink port is "
-                + $"{ServerEndpoint.DefaultPort} by default, and an HTTP proxy cannot stand before it.",
+                + $"{ServerEndpoint.DefaultPort} by default, and an HTTP proxy cannot be in front of it.",
             ConnectFailureReason.PublicPort =>
                 $"Something else than a Tunnel2 server answers at {server}. It is the server's public port, which is for visitors: "
                     + $"agents connect to "

@@ -5,7 +5,7 @@ namespace Tunnel2.Client.Core.Events;
 /// <summary>Why one life of a session ended, or why it never began.</summary>
 public enum ConnectionEndReason
 {
-    /// <summary>No session came about: nobody there, no route, something else answers.</summary>
+    /// <summary>No session came about: no server there, no route, something else answers.</summary>
     ServerUnreachable = 0,
 
     /// <summary>The server said no, and would say no again.</summary>

@@ -69,7 +69,7 @@ internal sealed class ExchangeContext : IDisposable
 
     public BufferPool Buffers { get; }
 
-    /// <summary>Keeps the last exchanges; null where nobody looks at them.</summary>
+    /// <summary>Keeps the last exchanges; null where no user looks at them.</summary>
     public ExchangeStore? Inspected { get; init; }
 
     /// <summary>Places for bodies that are read ahead of their visitors' credit.</summary>

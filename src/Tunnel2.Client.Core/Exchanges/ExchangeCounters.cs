@@ -20,7 +20,7 @@ internal sealed class ExchangeCounters
     /// <summary>Why the agent refused the request, where its reason does not say it.</summary>
     public string? Refusal { get; set; }
 
-    /// <summary>Keeps what passes, for a user who looks at it; null where nobody does: all that the pumps ask.</summary>
+    /// <summary>Keeps what passes, for a user who looks at it; null where no user does: all that the pumps ask.</summary>
     public ExchangeCapture? Capture { get; set; }
 
     public void Reset()

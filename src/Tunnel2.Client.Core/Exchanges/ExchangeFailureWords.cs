@@ -61,7 +61,7 @@ internal static class ExchangeFailureWords
         StreamResetDetail.HeadTooLarge => "head too large",
         StreamResetDetail.MalformedBody => "its chunked body is malformed",
         StreamResetDetail.UnexpectedUpgrade => "switched protocols without being asked",
-        StreamResetDetail.BodyIdle => "the body stood still for too long",
+        StreamResetDetail.BodyIdle => "the body stalled for too long",
         StreamResetDetail.Stalled => "took nothing of the body for too long",
         _ when detail.Http2Code() is { } code =>
             string.Create(CultureInfo.InvariantCulture, $"reset its HTTP/2 stream ({(Http2ErrorCode)code})"),

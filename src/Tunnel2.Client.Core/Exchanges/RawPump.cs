@@ -59,7 +59,7 @@ internal static class RawPump
         var sent = await RequestPump.RunAsync(stream, connection.Transport, RequestFraming.Raw, 0, buffers, counters).ConfigureAwait(false);
         if (byReset && sent == RequestPumpEnd.VisitorFailed)
         {
-            // After the bytes before it: whoever ends the other direction does not wait for them.
+            // After the bytes before it: the end of the other direction does not wait for them.
             connection.Break(byReset: true);
         }
 
@@ -76,7 +76,7 @@ internal static class RawPump
                 await connection.Transport.ReceiveAsync(Memory<byte>.Empty).ConfigureAwait(false);
                 if (await stream.WaitForRoomAsync().ConfigureAwait(false) != StreamSendStatus.Sent)
                 {
-                    return ResponseBodyEnd.NobodyLeft;
+                    return ResponseBodyEnd.NoReaderLeft;
                 }
 
                 var buffer = connection.RentBuffer(size);
@@ -92,7 +92,7 @@ internal static class RawPump
                 counters.Capture?.OnResponseBody(buffer.AsSpan(0, received));
                 if (await stream.WriteAsync(buffer.AsMemory(0, received), end: false).ConfigureAwait(false) != StreamSendStatus.Sent)
                 {
-                    return ResponseBodyEnd.NobodyLeft;
+                    return ResponseBodyEnd.NoReaderLeft;
                 }
 
                 size = received == buffer.Length ? BulkBuffer : received == room ? size : BufferSize;
@@ -101,7 +101,7 @@ internal static class RawPump
         }
         catch (IOException)
         {
-            return stream.Failure.IsNone ? ResponseBodyEnd.Failed(StreamResetDetail.ClosedInBody) : ResponseBodyEnd.NobodyLeft;
+            return stream.Failure.IsNone ? ResponseBodyEnd.Failed(StreamResetDetail.ClosedInBody) : ResponseBodyEnd.NoReaderLeft;
         }
     }
 }

@@ -2,7 +2,7 @@ namespace Tunnel2.Client.Core.Exchanges;
 
 /// <summary>
 /// Places for bodies that are read ahead of their visitor's credit. Such a body sends as soon as credit comes, where another one has to
-/// read first; but its buffer is held for as long as its visitor takes nothing. So a few may, whoever comes first, and the others wait with
+/// read first; but its buffer is held for as long as its visitor takes nothing. So the first few may, and the others wait with
 /// nothing held. Thread-safe.
 /// </summary>
 /// <param name="places">How many bodies; each holds one buffer of at most 128 KiB.</param>

@@ -86,7 +86,7 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
                     wantsTiming |= IsTimingField(field.Name);
                     break;
                 case KnownField.TransferEncoding:
-                // The wire has no transfer codings; a block with one comes from nobody honest.
+                // The wire has no transfer codings; a block with one comes from no honest peer.
                 case var known when FieldRules.OfRequest(known) == FieldRule.Refuse:
                     return default;
                 default:

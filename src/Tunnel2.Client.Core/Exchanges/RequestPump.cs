@@ -55,7 +55,7 @@ internal static class RequestPump
                             return CutOff(stream, backend);
                         }
 
-                        // Before they are sent: the answer to a message must not stand above it.
+                        // Before they are sent: the answer to a message must not be shown above it.
                         counters.Capture?.OnRequestBody(item.Memory.Span);
                         await backend.SendAsync(item.Memory).ConfigureAwait(false);
                         counters.RequestBytes += item.Memory.Length;

@@ -19,11 +19,11 @@ internal readonly record struct ResponseBodyEnd(BackendFailure Failure, bool Str
 
     public static ResponseBodyEnd Failed(StreamResetDetail detail) => new(BackendFailure.Protocol(detail), false, 0);
 
-    public static ResponseBodyEnd NobodyLeft { get; } = new(BackendFailure.None, true, 0);
+    public static ResponseBodyEnd NoReaderLeft { get; } = new(BackendFailure.None, true, 0);
 }
 
 /// <summary>
-/// Moves a response's body from the backend to its stream, each piece as it comes: what the backend wrote, the visitor sees, whatever the
+/// Moves a response's body from the backend to its stream, each piece as it comes: what the backend wrote, the visitor sees, for any
 /// content type. A body that is cut short never ends in order.
 /// </summary>
 internal static class ResponseBodyPump
@@ -49,7 +49,7 @@ internal static class ResponseBodyPump
             {
                 if (!await WaitForRoomAsync(stream, connection, 0).ConfigureAwait(false))
                 {
-                    return ResponseBodyEnd.NobodyLeft;
+                    return ResponseBodyEnd.NoReaderLeft;
                 }
 
                 buffer = connection.Buffer!;
@@ -83,7 +83,7 @@ internal static class ResponseBodyPump
             counters.Capture?.OnResponseBody(buffer.AsSpan(0, count));
             if (await stream.WriteAsync(buffer.AsMemory(0, count), end: remaining == 0).ConfigureAwait(false) != StreamSendStatus.Sent)
             {
-                return ResponseBodyEnd.NobodyLeft;
+                return ResponseBodyEnd.NoReaderLeft;
             }
 
             if (remaining == 0)
@@ -122,7 +122,7 @@ internal static class ResponseBodyPump
             {
                 if (!await WaitForRoomAsync(stream, connection, filled).ConfigureAwait(false))
                 {
-                    return ResponseBodyEnd.NobodyLeft;
+                    return ResponseBodyEnd.NoReaderLeft;
                 }
 
                 buffer = connection.Buffer!;
@@ -151,7 +151,7 @@ internal static class ResponseBodyPump
             counters.Capture?.OnResponseBody(buffer.AsSpan(0, bodyLength));
             if (status == ChunkedStatus.Invalid)
             {
-                // What stood before the fault was the body's.
+                // What was before the fault was the body's.
                 await stream.WriteAsync(buffer.AsMemory(0, bodyLength), end: false).ConfigureAwait(false);
                 return ResponseBodyEnd.Failed(StreamResetDetail.MalformedBody);
             }
@@ -169,7 +169,7 @@ internal static class ResponseBodyPump
 
             if (sent != StreamSendStatus.Sent)
             {
-                return ResponseBodyEnd.NobodyLeft;
+                return ResponseBodyEnd.NoReaderLeft;
             }
 
             if (done)
@@ -190,9 +190,9 @@ internal static class ResponseBodyPump
     }
 
     /// <summary>
-    /// Waits until something may leave, with nothing held meanwhile: bytes that the visitor does not take stay with the service.
+    /// Waits until something may leave, with nothing held in that time: bytes that the visitor does not take stay with the service.
     /// </summary>
-    /// <returns>Whether somebody is left who wants them.</returns>
+    /// <returns>Whether the visitor still wants them.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private static async ValueTask<bool> WaitForRoomAsync(TunnelStream stream, BackendConnection connection, int filled)
     {

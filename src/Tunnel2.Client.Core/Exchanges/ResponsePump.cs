@@ -245,7 +245,7 @@ internal sealed class ResponsePump
 
         if (sent != StreamSendStatus.Sent)
         {
-            return ResponseBodyEnd.NobodyLeft;
+            return ResponseBodyEnd.NoReaderLeft;
         }
 
         if (end)

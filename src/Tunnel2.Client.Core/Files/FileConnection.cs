@@ -150,7 +150,7 @@ internal sealed class FileConnection
         long length;
         try
         {
-            // What has no length is not opened: a pipe would hold up the thread until somebody writes to it.
+            // What has no length is not opened: a pipe would hold up the thread until another process writes to it.
             var looked = new FileInfo(path);
             file = looked.Length > 0
                 ? File.OpenHandle(

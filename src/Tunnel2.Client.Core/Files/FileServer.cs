@@ -5,9 +5,9 @@ using Tunnel2.Client.Core.Configuration;
 namespace Tunnel2.Client.Core.Files;
 
 /// <summary>
-/// Serves a folder to the agent of the same process: on a Unix socket in a folder that nobody else can enter, on Windows on a port of this
-/// machine. Sockets of the runtime and threads of the pool, so that nothing of it is on an event loop. The agent limits the connections
-/// (<c>--backend-connections</c>); the files that are open at once have a limit of their own.
+/// Serves a folder to the agent of the same process: on a Unix socket in a folder that no other user can enter, on Windows on a port of
+/// this machine. Sockets of the runtime and threads of the pool, so that nothing of it is on an event loop. The agent limits the
+/// connections (<c>--backend-connections</c>); the files that are open at once have a limit of their own.
 /// </summary>
 internal sealed class FileServer : IAsyncDisposable
 {

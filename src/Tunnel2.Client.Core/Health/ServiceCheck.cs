@@ -111,7 +111,7 @@ internal sealed class ServiceCheck : IDisposable
         }
         catch (Exception exception) when (exception is not OperationCanceledException)
         {
-            // A service that cannot be asked does not work, whatever the reason is.
+            // A service that cannot be asked does not work, for any reason.
             return exception.Message;
         }
     }

@@ -125,7 +125,7 @@ internal sealed partial class Http2Connection
         {
             if (id > last && !stream.IsReset)
             {
-                // An answer that has begun shows that the service did something with the request, whatever it says now.
+                // An answer that has begun shows that the service did something with the request, also if it says otherwise now.
                 var isUntouched = !stream.HasFinalHead && stream.Interim == 0;
                 FailUnsynchronized(
                     stream, isUntouched ? Http2FailureKind.Refused : Http2FailureKind.ConnectionLost, Http2ErrorCode.RefusedStream);

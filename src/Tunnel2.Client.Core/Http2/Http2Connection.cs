@@ -7,7 +7,7 @@ using Tunnel2.Multiplexing.Transports;
 namespace Tunnel2.Client.Core.Http2;
 
 /// <summary>
-/// A connection to an HTTP/2 service (RFC 9113) with many streams. Its reader waits for nothing but the transport, its writer sends what
+/// A connection to an HTTP/2 service (RFC 9113) with many streams. Its reader waits for the transport only, its writer sends what
 /// streams and reader have queued. One gate guards everything; it is never held while a wait completes. Thread-safe.
 /// </summary>
 /// <remarks>
@@ -131,7 +131,7 @@ internal sealed partial class Http2Connection
     {
         lock (_gate)
         {
-            // Whose queue is long has requests, and tells those who wait for a place when one of them is over.
+            // A connection with a long queue has requests, and wakes those that wait for a place when one of them is over.
             if (!_hasStarted
                 || _isRetired
                 || _taken >= Math.Min(_peer.MaxConcurrentStreams, MaxStreams)

@@ -294,7 +294,7 @@ internal sealed class Http2LoopConnections
             Serve();
             if (_owner.Connector.Slots.HasOthersWaiting(_owner))
             {
-                // Nobody may have waited for this connection any more.
+                // It may be that no request waited for this connection any more.
                 TryGiveWay();
             }
         }

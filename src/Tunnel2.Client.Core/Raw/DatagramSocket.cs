@@ -32,7 +32,7 @@ internal sealed class DatagramSocket : IDisposable
 
     /// <summary>
     /// Sends the first datagram. Where nothing listens on this machine, the system says so at once: then the next address gets it.
-    /// Nobody may receive yet, because whoever asks first gets the system's answer.
+    /// No reader may receive yet, because the first that asks gets the system's answer.
     /// </summary>
     public void SendFirst(ReadOnlySpan<byte> datagram)
     {

@@ -1,6 +1,6 @@
 namespace Tunnel2.Client.Core.Reconnect;
 
-/// <summary>The numbers behind <see cref="FullJitterBackoff"/>.</summary>
+/// <summary>The numbers of <see cref="FullJitterBackoff"/>.</summary>
 internal sealed record BackoffSchedule
 {
     /// <summary>The numbers agents use.</summary>
@@ -26,7 +26,8 @@ internal sealed record BackoffSchedule
     public TimeSpan YoungCap { get; init; } = TimeSpan.FromSeconds(2);
 
     /// <summary>
-    /// The least ceiling while another session of the agent serves its visitors: nobody waits for this one, and other agents may have none.
+    /// The lowest ceiling while another session of the agent serves its visitors: no visitor waits for this one, and other agents may have
+    /// none.
     /// </summary>
     public TimeSpan ServedCeiling { get; init; } = TimeSpan.FromSeconds(5);
 

@@ -34,9 +34,9 @@ internal sealed class FullJitterBackoff
 
     /// <summary>Takes note that a connection ended (or never came about) and gives the wait before the next attempt.</summary>
     /// <param name="upTime">How long the connection lived; zero when there was none.</param>
-    /// <param name="retryAfter">The least the server asked for, or null.</param>
+    /// <param name="retryAfter">The shortest wait that the server asks for, or null.</param>
     /// <param name="announced">Whether the server said that it goes, so that it is expected back.</param>
-    /// <param name="isServed">Whether another session serves the visitors meanwhile.</param>
+    /// <param name="isServed">Whether another session serves the visitors in that time.</param>
     public TimeSpan NextDelay(TimeSpan upTime, TimeSpan? retryAfter = null, bool announced = false, bool isServed = false)
     {
         if (_outageStart is null || upTime >= _schedule.StableLife || (announced && !_announced))

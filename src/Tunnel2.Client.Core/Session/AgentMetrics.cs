@@ -46,9 +46,9 @@ internal sealed class AgentMetrics : IDisposable
             () => uploads.Held,
             "By",
             "Bytes of uploads that services have not taken, in portions of 256 KiB, of all tunnels of the process.");
-        Gauge("receive.limit", () => uploads.Limit, "By", "What may be held before uploads that stand still are cut.");
+        Gauge("receive.limit", () => uploads.Limit, "By", "What may be held before stalled uploads are cut.");
         Counter(
-            "receive.cut", () => uploads.CutStreams, "{stream}", "Uploads that were cut because they stood still and memory was short.");
+            "receive.cut", () => uploads.CutStreams, "{stream}", "Uploads that were cut because they stalled and memory was short.");
     }
 
     /// <inheritdoc/>

@@ -182,21 +182,21 @@ internal sealed class AgentSession
     {
         if (_options.Kind != welcome.Kind)
         {
-            // A server that is older than the kind has registered a session of HTTP, under a name that nobody knows.
+            // A server that is older than the kind has registered a session of HTTP, under a name that no visitor knows.
             return ConnectionEnd.RejectedPermanently(new Rejection(
                 RejectionReason.KindUnsupported, nameof(RejectCode.KindNotSupported), "The server is older than such tunnels; update it."));
         }
 
         if (_options.Pool && (welcome.Capabilities & HandshakeCapabilities.Pools) == 0)
         {
-            // A server that is older than pools has registered a session under a name that nobody knows. It has taken no name away.
+            // A server that is older than pools has registered a session under a name that no visitor knows. It has taken no name away.
             return ConnectionEnd.RejectedPermanently(new Rejection(
                 RejectionReason.PoolNotPossible, nameof(RejectCode.PoolNotPossible), "The server is older than pools; update it."));
         }
 
         if (hello.Access is not null && (welcome.Capabilities & HandshakeCapabilities.AccessRules) == 0)
         {
-            // A server that is older than access rules has registered a session under a name that nobody knows. It gets no requests.
+            // A server that is older than access rules has registered a session under a name that no visitor knows. It gets no requests.
             return ConnectionEnd.RejectedPermanently(new Rejection(
                 RejectionReason.AccessUnsupported,
                 nameof(RejectCode.AccessNotSupported),
@@ -350,7 +350,7 @@ internal sealed class AgentSession
         return _timeProvider.GetTimestamp();
     }
 
-    /// <summary>Runs a session's uplinks to their end, even if nobody waits for it by then.</summary>
+    /// <summary>Runs a session's uplinks to their end, even if no task waits for it by then.</summary>
     private async Task<UplinkEnd> FinishAsync(
         Guid id, UplinkPool pool, ServiceReports? reports, IUplinkTransport first, ReadOnlyMemory<byte> rest, CancellationToken stop)
     {

@@ -17,7 +17,7 @@ internal sealed class AnnouncedSessions(
     /// <summary>How long to look whether the whole agent was replaced by another process, before the name is asked for again.</summary>
     public static readonly TimeSpan Respect = TimeSpan.FromSeconds(5);
 
-    /// <summary>The shortest wait of a place that finds no node, whatever the nodes ask for.</summary>
+    /// <summary>The shortest wait of a place that finds no node, even if the nodes ask for less.</summary>
     private static readonly TimeSpan _shortest = TimeSpan.FromSeconds(0.5);
 
     /// <summary>Runs the places to their end, with what their sessions have to finish.</summary>

@@ -13,7 +13,7 @@ internal interface IClusterPlace
     bool IsOneOfSeveral { get; }
 
     /// <summary>The server has taken the session.</summary>
-    /// <returns>Why the session must not go on, or null.</returns>
+    /// <returns>Why the session must not continue, or null.</returns>
     Rejection? Welcomed(WelcomeMessage welcome);
 
     /// <summary>The server has sent another list of nodes while the session runs. Does not block.</summary>

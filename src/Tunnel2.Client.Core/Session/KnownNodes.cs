@@ -6,8 +6,8 @@ namespace Tunnel2.Client.Core.Session;
 
 /// <summary>The nodes that servers have announced in the life of this process. Guarded by the lock of the group.</summary>
 /// <remarks>
-/// A server may announce what it likes. It has the token already. It must not get the agent to show the token to anybody on the way, to a
-/// server that cannot prove its name, or to let it knock at services of the agent's own machine.
+/// A server may announce what it likes. It has the token already. It must not get the agent to show the token to another machine on the
+/// way, to a server that cannot prove its name, or to let it knock at services of the agent's own machine.
 /// </remarks>
 internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
 {
@@ -148,7 +148,7 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
     /// <summary>Why an address must not be used; null: it may be.</summary>
     private static string? WhyNot(AnnouncedNode node, AgentOptions via) =>
         IsOfThisMachine(node.Host) && !TlsOptionsParser.IsThisMachine(via.Server.Host)
-            ? "announced, and not used: it is an address of this machine, or of no one"
+            ? "announced, and not used: it is an address of this machine, or of no single machine"
         : via.Tls is null && !node.Host.Equals(via.Server.Host, StringComparison.OrdinalIgnoreCase)
             ? "announced, and not used: without TLS only nodes at the host of the server are"
         : null;
@@ -185,7 +185,7 @@ internal sealed class KnownNodes(TimeProvider timeProvider, Random random)
         return IPAddress.TryParse(name, out var address) && IsOfThisMachine(address);
     }
 
-    /// <summary>Whether an address is one of this machine, or of no one machine.</summary>
+    /// <summary>Whether an address is one of this machine, or of no single machine.</summary>
     internal static bool IsOfThisMachine(IPAddress address) =>
         IPAddress.IsLoopback(address) || address.Equals(IPAddress.Any) || address.Equals(IPAddress.IPv6Any)
         || address.IsIPv6LinkLocal || address.IsIPv6Multicast

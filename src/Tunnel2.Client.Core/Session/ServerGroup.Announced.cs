@@ -61,7 +61,7 @@ internal sealed partial class ServerGroup
     internal Task WhenChanged => Volatile.Read(ref _changed).Task;
 
     /// <summary>A server has taken a session.</summary>
-    /// <returns>Why the session must not go on, or null.</returns>
+    /// <returns>Why the session must not continue, or null.</returns>
     internal Rejection? Welcomed(ServerReports server, WelcomeMessage welcome)
     {
         lock (_gate)

@@ -3,7 +3,7 @@ using Tunnel2.Protocol.Errors;
 
 namespace Tunnel2.Client.Core.Session;
 
-/// <summary>The words for a session that ended without anybody asking for it.</summary>
+/// <summary>The words for a session that ended unasked.</summary>
 internal static class SessionEndWords
 {
     public static string For(UplinkEnd end) => end.Reason switch

@@ -281,7 +281,7 @@ internal sealed class UplinkDialer
         return others.Count > 0 || addresses.Length == 0
             ? others
             : throw new SocketException(
-                (int)SocketError.AccessDenied, "it was announced, and leads to this machine or to no one machine");
+                (int)SocketError.AccessDenied, "it was announced, and leads to this machine or to no single machine");
     }
 
     /// <summary>A socket that connects, in the form of the race.</summary>

@@ -37,7 +37,7 @@ internal sealed class UplinkJoiner
     }
 
     /// <summary>Adds one uplink. Ordinary failures are values.</summary>
-    /// <param name="isDirect">Whether it must be at the uplink's own port, whatever the session's way.</param>
+    /// <param name="isDirect">Whether it must be at the uplink's own port, also where the session uses another way.</param>
     /// <param name="cancellationToken">Gives up.</param>
     /// <exception cref="OperationCanceledException">Given up.</exception>
     public async Task<JoinOutcome> JoinAsync(bool isDirect, CancellationToken cancellationToken)

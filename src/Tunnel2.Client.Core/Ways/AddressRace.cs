@@ -38,7 +38,7 @@ internal static class AddressRace
     /// <param name="connect">Connects to one of them.</param>
     /// <param name="timeProvider">Time.</param>
     /// <param name="cancellationToken">Gives up all attempts.</param>
-    /// <exception cref="SocketException">None connected; the most telling of the errors.</exception>
+    /// <exception cref="SocketException">None connected; the clearest of the errors.</exception>
     /// <exception cref="OperationCanceledException">Given up.</exception>
     public static async Task<(T Connection, IPAddress Address)> RunAsync<T>(
         IReadOnlyList<IPAddress> addresses, Func<IPAddress, CancellationToken, Task<T>> connect, TimeProvider timeProvider,

@@ -47,7 +47,7 @@ internal sealed class AnswerHead
     public string StatusText =>
         PlainText.Clean($"{StatusCode} {Encoding.Latin1.GetString(_parser.Reason.Of(Head))}".TrimEnd(), ShownText);
 
-    /// <summary>The first bytes that came, whatever they are.</summary>
+    /// <summary>The first bytes that came, of any kind.</summary>
     public ReadOnlySpan<byte> FirstBytes => _buffer.AsSpan(0, _end);
 
     /// <summary>What came after the head.</summary>

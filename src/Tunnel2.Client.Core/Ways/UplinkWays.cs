@@ -81,7 +81,7 @@ internal sealed class UplinkWays
     /// <summary>A session has ended.</summary>
     /// <param name="way">The way of its uplinks.</param>
     /// <param name="upTime">How long they were there.</param>
-    /// <param name="isLost">Whether nobody said why.</param>
+    /// <param name="isLost">Whether no reason was said.</param>
     public void Ended(UplinkWay way, TimeSpan upTime, bool isLost)
     {
         lock (_gate)

@@ -48,7 +48,7 @@ internal static class CommandTable
     public static IReadOnlyList<CommandOption> OlderOptions { get; } =
         [.. AgentSettingTable.All.Where(static setting => setting.IsOlderForm).Select(CommandOption.Of)];
 
-    /// <summary>What may stand before the command, or without one.</summary>
+    /// <summary>What may be before the command, or without one.</summary>
     public static IReadOnlyList<CommandOption> RootOptions { get; } = [.. AgentOptions, .. OlderOptions, Help, Version];
 
     /// <summary>All commands.</summary>
@@ -95,8 +95,8 @@ internal static class CommandTable
             ExitCodes = [1, 3, 4],
             Text =
                 """
-                index.html stands for its folder. Names that begin with a dot and links out of the folder are not served. Everyone who knows
-                the URL can read the files.
+                index.html is shown for its folder. Names that begin with a dot and links out of the folder are not served.
+                Every visitor who knows the URL can read the files.
 
                 """,
             Options = [new("--list", "", "list a folder that has no index.html")],

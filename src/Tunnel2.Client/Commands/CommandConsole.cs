@@ -24,10 +24,10 @@ internal sealed record CommandConsole(
     /// <summary>Makes what runs a tunnel, for a number of event loops.</summary>
     public required Func<int?, IAgentRunner> CreateRunner { get; init; }
 
-    /// <summary>Returns where a person answers questions; null: there is nobody.</summary>
+    /// <summary>Returns where a person answers questions; null: no person is there.</summary>
     public Func<TextReader?>? OpenInput { get; init; }
 
-    /// <summary>Reads a line that is not shown; null: there is nobody.</summary>
+    /// <summary>Reads a line that is not shown; null: no person is there.</summary>
     public Func<string?>? ReadSecret { get; init; }
 
     /// <summary>Reads the first line of an input that is no terminal; null, or returns null: it is one, or has no line.</summary>

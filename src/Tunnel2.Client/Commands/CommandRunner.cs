@@ -100,7 +100,7 @@ internal static class CommandRunner
         {
             File.Delete(path);
             return ReportLogoutAsync(
-                console, isRemoved: true, "The login is removed. The server still knows the token: whoever runs it can withdraw it.");
+                console, isRemoved: true, "The login is removed. The server still knows the token: its operator can withdraw it.");
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

@@ -9,7 +9,7 @@ namespace Tunnel2.Client.Commands;
 /// <summary><c>tunnel2 config check</c> and <c>config show</c>.</summary>
 internal static class ConfigCommand
 {
-    /// <summary>What stands for a secret.</summary>
+    /// <summary>What is shown instead of a secret.</summary>
     private const string Hidden = "(hidden)";
 
     private static readonly string[] _secrets = ["--token", "inspect-token", "--basic-auth"];

@@ -108,7 +108,8 @@ internal static class ConfigEditCommand
             string kept = path + ".edited";
             File.Move(copy, kept, overwrite: true);
             return await console.FailAsync(
-                $"{path} was changed meanwhile and is left as it is; what you have written is in {kept}", AgentExitCode.InternalError);
+                $"{path} was changed by another program and is left as it is; what you have written is in {kept}",
+                AgentExitCode.InternalError);
         }
 
         if (before is not null && !OperatingSystem.IsWindows())
@@ -138,7 +139,7 @@ internal static class ConfigEditCommand
         })
         : console.WriteAsync(PlainText.Clean(text) + "\n");
 
-    /// <summary>Whether a person says yes, or nothing but the return key.</summary>
+    /// <summary>Whether a person says yes, or presses only the return key.</summary>
     private static async Task<bool> AskAsync(CommandConsole console, string question)
     {
         if (console.OpenInput?.Invoke() is not { } input)

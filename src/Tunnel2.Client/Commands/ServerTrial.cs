@@ -32,7 +32,7 @@ internal static class ServerTrial
         }
         catch (OperationCanceledException) when (over.IsCancellationRequested)
         {
-            // It was told to leave.
+            // It was asked to leave.
         }
 
         await leaving;

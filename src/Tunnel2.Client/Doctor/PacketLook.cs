@@ -49,7 +49,7 @@ internal static class PacketLook
     {
         null or <= 0 => Finding.Skipped(Name, "the system does not say how large packets to the server may be"),
         < Least => Finding.Warning(
-            Name, $"{name} takes packets of {size} bytes, less than {Least}: a VPN or a tunnel in which large answers may stand still",
+            Name, $"{name} takes packets of {size} bytes, less than {Least}: a VPN or a tunnel in which large answers may stall",
             $"raise it: ip link set {name} mtu {Least}; or let the VPN clamp the segments of TCP (MSS)"),
         _ => Finding.Ok(Name, $"{name} takes packets of {size} bytes"),
     };

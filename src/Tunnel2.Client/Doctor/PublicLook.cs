@@ -18,7 +18,7 @@ internal static class PublicLook
 
     /// <summary>Asks for the root of a public URL.</summary>
     /// <param name="url">The URL of the name.</param>
-    /// <param name="name">The name, where somebody may have it; null: a name that was drawn, which nobody has.</param>
+    /// <param name="name">The name, where an agent may have it; null: a random name, which no agent has.</param>
     /// <param name="ownAgent">The agent of this user that has the name, or null.</param>
     /// <param name="time">This machine's clock.</param>
     /// <param name="stop">Gives up.</param>
@@ -79,7 +79,7 @@ internal static class PublicLook
         }
 
         return ownAgent is not null ? [Finding.Ok("name", $"'{name}' is the tunnel of your agent {ownAgent}")]
-            : error == UnknownName ? [Finding.Ok("name", $"nobody has '{name}'")]
+            : error == UnknownName ? [Finding.Ok("name", $"no agent has '{name}'")]
             : [
                 Finding.Warning(
                     "name", $"an agent has '{name}', or had it within a day",

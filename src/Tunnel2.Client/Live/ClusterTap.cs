@@ -16,7 +16,7 @@ namespace Tunnel2.Client.Live;
 internal sealed class ClusterTap(TopOptions options, TapSink sink, TextWriter error, TimeProvider time)
 {
     /// <summary>
-    /// Requests that are remembered: a node sends its last ones again when somebody begins to look, or when its feed was interrupted.
+    /// Requests that are remembered: a node sends its last ones again when a viewer begins to look, or when its feed was interrupted.
     /// </summary>
     private const int Remembered = 64 * 1024;
 

@@ -264,7 +264,7 @@ internal sealed class TopCommand
         }
     }
 
-    /// <summary>The node that was asked asks the others only when somebody looks.</summary>
+    /// <summary>The node that was asked asks the others only while a viewer looks.</summary>
     private async Task WaitForNodesAsync(HubConnection connection, CancellationToken stop)
     {
         if (!Panel.Change(static state => state.IsCluster))

@@ -18,7 +18,7 @@ internal static class TopPanelView
 
     private static readonly string[] _headings = ["session", "req/s", "err/s", "p50", "p95", "p99", "in/s", "out/s"];
 
-    /// <summary>What stands above the table: all sessions together, and what is to be said about the connection.</summary>
+    /// <summary>What is above the table: all sessions together, and what is to be said about the connection.</summary>
     public static List<ScreenRow> Head(TopState state, string server, string? note, long serverNowUs, int columns)
     {
         int online = state.Sessions.Values.Count(static session => session is { IsOnline: true, IsLost: false });

@@ -36,7 +36,7 @@ internal sealed class TunnelFileReload
     }
 
     /// <summary>Reads the file.</summary>
-    /// <param name="stamp">How it looked when it stood still.</param>
+    /// <param name="stamp">How it looked when it was last unchanged between two looks.</param>
     public void Run(TunnelFileWatch.FileStamp stamp)
     {
         if (stamp.Length == 0)

@@ -2,7 +2,7 @@ namespace Tunnel2.Client.Reloading;
 
 /// <summary>
 /// Notices that a file has changed: it looks at the file's time and length once a second, which follows links and replaced files on every
-/// file system. A change counts when the file stood still from one look to the next, so that a file being written is left alone.
+/// file system. A change counts when the file did not change from one look to the next, so that a file being written is left alone.
 /// </summary>
 internal sealed class TunnelFileWatch
 {

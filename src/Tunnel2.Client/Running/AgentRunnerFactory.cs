@@ -24,7 +24,7 @@ internal static class AgentRunnerFactory
     public static IAgentRunner Create(int? loops, TextWriter error)
     {
         var engine = StartEngine(loops);
-        ContainedFaultLines.Tell(engine, error);
+        ContainedFaultLines.Report(engine, error);
         return new TunnelAgent(engine, TimeProvider.System);
     }
 

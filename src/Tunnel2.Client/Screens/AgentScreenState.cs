@@ -5,7 +5,7 @@ using Tunnel2.Protocol;
 
 namespace Tunnel2.Client.Screens;
 
-/// <summary>What the screen of a tunnel knows, from the agent's events. Bounded, whatever comes. Not thread-safe.</summary>
+/// <summary>What the screen of a tunnel knows, from the agent's events. Bounded for any events. Not thread-safe.</summary>
 internal sealed class AgentScreenState
 {
     /// <summary>How many requests are kept: more than the highest terminal shows.</summary>

@@ -171,7 +171,7 @@ internal static class AgentScreenView
             : Labelled("Status", doing, ScreenStyle.Warning);
     }
 
-    /// <summary>In one row where it fits: nobody can use half an address.</summary>
+    /// <summary>In one row where it fits: half an address is of no use.</summary>
     private static void Forwarding(List<ScreenRow> lines, string url, string upstream, int columns)
     {
         ScreenRow row = Labelled("Forwarding", url, ScreenStyle.Strong);

@@ -1,6 +1,6 @@
 namespace Tunnel2.Client.Services;
 
-/// <summary>A system's service manager: what it wants to be told. Pure, except that it may be asked for a state.</summary>
+/// <summary>A system's service manager: the texts that it needs. Pure, except that it may be asked for a state.</summary>
 internal interface IServiceManager
 {
     /// <summary>Its name.</summary>

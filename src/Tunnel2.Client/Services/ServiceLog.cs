@@ -13,7 +13,7 @@ internal sealed class ServiceLog : TextWriter
     private readonly long _mostBytes;
     private FileStream? _file;
 
-    /// <param name="path">The file; the former one has <c>.1</c> behind its name.</param>
+    /// <param name="path">The file; the former one has <c>.1</c> after its name.</param>
     /// <param name="mostBytes">How large each of the two becomes, about.</param>
     public ServiceLog(string path, long mostBytes = 10 * 1024 * 1024)
     {

@@ -17,7 +17,7 @@ internal static class ServiceProcess
 
     /// <summary>Runs a program to its end.</summary>
     /// <returns>Its exit code and its first output, of both kinds.</returns>
-    /// <exception cref="OperationCanceledException">It was stopped; the program goes on by itself.</exception>
+    /// <exception cref="OperationCanceledException">It was stopped; the program continues by itself.</exception>
     public static async Task<(int ExitCode, string Output)> RunAsync(
         IReadOnlyList<string> words, Func<string, string?> environment, TimeProvider time, CancellationToken stop)
     {

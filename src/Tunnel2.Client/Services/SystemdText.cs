@@ -8,7 +8,7 @@ internal static class SystemdText
     private static readonly UTF8Encoding _strict = new(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
 
     /// <summary>
-    /// Why a text cannot stand in a unit, or null. Line breaks and other controls could be written, but no tool that shows a unit would
+    /// Why a text cannot be in a unit, or null. Line breaks and other controls could be written, but no tool that shows a unit would
     /// show them; half characters cannot be written at all.
     /// </summary>
     public static string? MistakeOf(string text)

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace Tunnel2.Client.States;
 
-/// <summary>The folder with the sockets of this user's agents. Nobody else can enter it.</summary>
+/// <summary>The folder with the sockets of this user's agents. No other user can enter it.</summary>
 internal static class StatusFolder
 {
     /// <summary>Bytes of a socket's path, at most, on Linux; other systems take a few less.</summary>

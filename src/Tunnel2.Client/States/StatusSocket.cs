@@ -30,7 +30,7 @@ internal sealed class StatusSocket : IAsyncDisposable
         _serving = Task.Run(ServeAsync);
     }
 
-    /// <summary>Begins to listen; null: there is no place for the socket, or it is not to be had.</summary>
+    /// <summary>Begins to listen; null: there is no place for the socket, or it is not available.</summary>
     public static StatusSocket? TryStart(Func<string, string?> environment, StatusBoard board, TimeProvider time)
     {
         Socket? listener = null;

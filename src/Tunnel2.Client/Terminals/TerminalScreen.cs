@@ -330,7 +330,7 @@ internal sealed class TerminalScreen : IDisposable
             _pendingFrom = 0;
             if (!TryFlushUnsynchronized(_patience) && !_isOver)
             {
-                // A terminal that nobody reads: what it was to show is worth less than that it is usable afterwards.
+                // A terminal that no program reads: what it was to show is worth less than that it is usable afterwards.
                 _terminal.Discard();
                 _pending = Encoding.UTF8.GetBytes(CancelSequence + LeaveSequence);
                 _pendingFrom = 0;

@@ -5,7 +5,7 @@ namespace Tunnel2.Client.TunnelFiles;
 
 /// <summary>
 /// Ends a file that is nested deeper than any file of tunnels, or that has a part within itself. The library makes a node by a call for
-/// each level, and a process cannot go on after the end of its stack. One use per instance.
+/// each level, and a process cannot continue after the end of its stack. One use per instance.
 /// </summary>
 /// <param name="parser">Reads the file.</param>
 internal sealed class ShallowParser(IParser parser) : IParser

@@ -39,7 +39,7 @@ internal sealed record TunnelFile(
 /// <param name="IsNamed">Whether the file names it; otherwise each reading draws another name.</param>
 internal sealed record LoadedTunnel(AgentOptions Options, AgentOptionsInput Input, bool IsNamed)
 {
-    /// <summary>Whether both come to the same tunnel, whatever concerns the whole process.</summary>
+    /// <summary>Whether both come to the same tunnel. What concerns the whole process is not compared.</summary>
     public bool IsSameAs(LoadedTunnel other) => Own(Input).SequenceEqual(Own(other.Input));
 
     /// <summary>The settings of the whole process that differ, by their names.</summary>

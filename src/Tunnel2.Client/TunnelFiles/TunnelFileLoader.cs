@@ -84,7 +84,7 @@ internal static class TunnelFileLoader
                 {
                     string key = name.Contains('.') ? "domain" : "name";
 
-                    // Agents that share a port have a name that nobody wrote.
+                    // Agents that share a port have a name that no user wrote.
                     int own = tunnel.Values.FirstOrDefault(pair => pair.Key.Name == key).Value.Line;
                     int line = own > 0 ? own : tunnel.Line;
                     mistakes.Add(new TunnelFileMistake(

@@ -5,7 +5,7 @@ namespace Tunnel2.Client.Variables;
 
 /// <summary>
 /// Takes from the environment the values that command line and file do not give. An empty variable counts as not set,
-/// but where it says who may visit: a rule that came out empty lets nobody in.
+/// but where it says who may visit: a rule that came out empty lets no visitor in.
 /// </summary>
 internal static class EnvironmentFallback
 {

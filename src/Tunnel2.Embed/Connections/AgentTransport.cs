@@ -11,7 +11,7 @@ namespace Tunnel2.Embed.Connections;
 /// </summary>
 internal sealed class AgentTransport : IByteTransport
 {
-    /// <summary>What is sent at a time: this much may stand in the pipe beyond its limit.</summary>
+    /// <summary>What is sent at a time: this much may be in the pipe beyond its limit.</summary>
     private const int Piece = 16 * 1024;
 
     private readonly TunnelConnection _connection;

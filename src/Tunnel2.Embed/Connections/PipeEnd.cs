@@ -6,7 +6,7 @@ internal enum PipeEnding
     /// <summary>Nothing: it had ended before.</summary>
     None = 0,
 
-    /// <summary>Nobody uses it: the caller completes it.</summary>
+    /// <summary>No call uses it: the caller completes it.</summary>
     Complete,
 
     /// <summary>It is in use: the caller cancels what is pending, and its user completes it.</summary>
@@ -38,7 +38,7 @@ internal struct PipeEnd
     }
 
     /// <summary>The use is over.</summary>
-    /// <returns>Whether it was ended meanwhile: the caller completes it.</returns>
+    /// <returns>Whether it was ended during the use: the caller completes it.</returns>
     public bool StopUse() => (Interlocked.And(ref _state, ~InUse) & Ended) != 0;
 
     /// <summary>Ends it.</summary>

@@ -104,7 +104,7 @@ internal sealed class TunnelConnection : ConnectionContext, IConnectionIdFeature
         }
         catch (Exception)
         {
-            // A callback of the app has a fault. Nobody waits for it here, and the process must not end by it.
+            // A callback of the app has a fault. No caller waits for it here, and the process must not end by it.
         }
     }
 }

@@ -7,7 +7,7 @@ namespace Tunnel2.Http2.Frames;
 /// </summary>
 internal struct Http2FloodGuard
 {
-    /// <summary>Tokens at the start, and the most that there are.</summary>
+    /// <summary>Tokens at the start, and at most.</summary>
     public const int Capacity = 2000;
 
     /// <summary>Tokens that come back in a second.</summary>

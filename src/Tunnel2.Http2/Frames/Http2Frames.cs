@@ -14,7 +14,9 @@ internal static class Http2Frames
     /// <summary>Bytes of a setting in a SETTINGS frame.</summary>
     public const int SettingLength = 6;
 
-    /// <summary>The largest payload of a frame that may be sent before SETTINGS say otherwise, and the least that they may say.</summary>
+    /// <summary>
+    /// The largest payload of a frame that may be sent before SETTINGS say otherwise, and the smallest value that they may have.
+    /// </summary>
     public const int DefaultMaxFrameSize = 16 * 1024;
 
     /// <summary>The window of a stream and of the connection before anything is said (RFC 9113 section 6.9.2).</summary>

@@ -3,7 +3,7 @@ namespace Tunnel2.Http2.Hpack;
 /// <summary>
 /// Reads the header blocks of one connection (RFC 7541). A block is read field by field and always to its end, because the peer's
 /// compression continues with what each block has added. The work for a block is in proportion to its compressed bytes, however many fields
-/// they stand for. Not thread-safe.
+/// they represent. Not thread-safe.
 /// </summary>
 /// <param name="tableSize">The table that SETTINGS allow the peer.</param>
 internal sealed class HpackDecoder(int tableSize = HpackDecoder.DefaultTableSize)

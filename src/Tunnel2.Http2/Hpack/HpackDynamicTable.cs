@@ -4,7 +4,7 @@ namespace Tunnel2.Http2.Hpack;
 /// The fields that the peer has added to its compression (RFC 7541 section 2.3.2), the newest first. Their bytes lie one after the other
 /// in one array, so an entry costs no allocation. Not thread-safe.
 /// </summary>
-/// <param name="maxSize">The most that the peer may use, in the bytes of RFC 7541 section 4.1: what SETTINGS allow.</param>
+/// <param name="maxSize">How much the peer may use at most, in the bytes of RFC 7541 section 4.1: what SETTINGS allow.</param>
 internal sealed class HpackDynamicTable(int maxSize)
 {
     /// <summary>What an entry counts beside its bytes.</summary>

@@ -3,7 +3,7 @@ namespace Tunnel2.Http2.Hpack;
 /// <summary>Integers with a prefix (RFC 7541 section 5.1). No number in a bounded header block needs more than 28 bits.</summary>
 internal static class HpackInteger
 {
-    /// <summary>The most bytes that a written number takes.</summary>
+    /// <summary>The maximum number of bytes that a written number takes.</summary>
     public const int MaxLength = 6;
 
     private const int MaxShift = 21;

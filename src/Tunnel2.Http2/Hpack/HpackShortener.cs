@@ -4,11 +4,11 @@ namespace Tunnel2.Http2.Hpack;
 
 /// <summary>
 /// Makes a header block that is too large smaller, so that its reader needs little memory to refuse it and the peer's compression still
-/// continues as before. From a limit on it leaves out fields that are not remembered, and of those that are, all but the last, which are
-/// all that the table of compression has in the end (<see cref="HpackRemembered"/>). Something short stands for texts that are longer than
-/// any that can be remembered. A block of which anything was left out ends with a field that is larger than any head may be, and that is
-/// valid nowhere: no reader takes it for the whole.
-/// The block comes in any pieces and is kept nowhere, but for as much as the table holds. It knows no table, so a block's size is that of
+/// continues as before. From a limit on it leaves out fields that are not remembered, and of those that are, the earlier ones. It keeps the
+/// last ones, which are all that the table of compression has in the end (<see cref="HpackRemembered"/>). Something short replaces texts
+/// that are longer than any that can be remembered. A block of which anything was left out ends with a field that is larger than any head
+/// may be, and that is valid nowhere: no reader takes it for the whole.
+/// The block comes in any pieces and is kept nowhere, except as much as the table holds. It knows no table, so a block's size is that of
 /// its compressed bytes. Not thread-safe.
 /// </summary>
 /// <param name="limits">The limits.</param>

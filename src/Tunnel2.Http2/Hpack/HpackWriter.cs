@@ -25,7 +25,7 @@ internal ref struct HpackWriter
     /// <summary>Whether the span was too small; the written bytes are then useless.</summary>
     public bool Overflowed { get; private set; }
 
-    /// <summary>Gives up the dynamic table: whatever size the peer allows, none is used. At the beginning of a block.</summary>
+    /// <summary>Gives up the dynamic table: none is used, for any size that the peer allows. At the beginning of a block.</summary>
     public void WriteNoTable()
     {
         if (TryTake(1, out var taken))

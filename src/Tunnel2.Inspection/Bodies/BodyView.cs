@@ -182,7 +182,7 @@ internal sealed record BodyView
             return BodyKind.Binary;
         }
 
-        // A form stays one whatever it begins with, unless it is JSON: its fields have names that only its own rules find.
+        // A form stays one with any beginning, unless it is JSON: its fields have names that only its own rules find.
         var first = content.AsSpan().TrimStart(" \t\r\n"u8);
         return mediaType switch
         {

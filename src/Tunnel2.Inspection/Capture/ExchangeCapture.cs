@@ -259,7 +259,7 @@ internal sealed class ExchangeCapture : IMessageSink
         extensions.Contains("permessage-deflate", StringComparison.Ordinal)
         && !extensions.Contains(side + "_no_context_takeover", StringComparison.Ordinal);
 
-    /// <summary>Whatever the bytes of a peer do to the reader, the exchange itself goes its way.</summary>
+    /// <summary>No bytes of a peer that the reader fails on may harm the exchange itself.</summary>
     private void Read(WebSocketReader reader, ReadOnlySpan<byte> data)
     {
         if (_isDropped)

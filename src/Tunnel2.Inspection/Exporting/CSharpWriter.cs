@@ -17,7 +17,7 @@ internal static class CSharpWriter
         var target = source.Target is [(byte)'/', ..] ? TargetOf(source.Target) : "/";
         if (!target.AsSpan().SequenceEqual(Encoding.Latin1.GetString(source.Target)))
         {
-            notes.Add(target == "/" ? "HttpClient sends no such target, and / stands in its place"
+            notes.Add(target == "/" ? "HttpClient sends no such target, and / replaces it"
                 : "HttpClient sends targets of ASCII alone: the other bytes are written as %XX");
         }
 

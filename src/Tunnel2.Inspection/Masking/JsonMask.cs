@@ -31,10 +31,10 @@ internal static class JsonMask
         return shown;
     }
 
-    /// <summary>Masks a text that stands in others.</summary>
+    /// <summary>Masks a text that others contain.</summary>
     /// <param name="text">UTF-8, or anything.</param>
     /// <param name="rules">The names.</param>
-    /// <param name="level">In how many others it stands.</param>
+    /// <param name="level">How many other texts contain it.</param>
     /// <param name="masked">Whether anything was replaced.</param>
     internal static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, int level, out bool masked)
     {

@@ -94,8 +94,8 @@ internal sealed class MaskingRules
     }
 
     /// <summary>The text of a value as it is shown: where it is JSON or a URL, or has URLs in it, without their secrets.</summary>
-    /// <param name="text">The text, with no escapes of what it stands in.</param>
-    /// <param name="level">In how many others it stands.</param>
+    /// <param name="text">The text, with no escapes of the texts that contain it.</param>
+    /// <param name="level">How many other texts contain it.</param>
     internal string OfText(string text, int level) =>
         !UrlMask.MayBeOne(text) ? text
         : IsLikeJson(text)

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace Tunnel2.Inspection.Masking;
 
-/// <summary>Replaces passwords and the values of secret parameters in URLs and forms, and in what stands in their values.</summary>
+/// <summary>Replaces passwords and the values of secret parameters in URLs and forms, and in what their values contain.</summary>
 internal static class UrlMask
 {
     /// <summary>What a text has in it that is a URL with parameters or a password, a form or JSON.</summary>
@@ -12,10 +12,10 @@ internal static class UrlMask
     /// <summary>The same in a string of JSON, where each of them may be written as an escape.</summary>
     private static readonly SearchValues<byte> _signsInJson = SearchValues.Create("?#@{;&\\"u8);
 
-    /// <summary>What stands between URLs in a text, and in none of them.</summary>
+    /// <summary>What separates URLs in a text, and is in none of them.</summary>
     private static readonly SearchValues<char> _aroundUrls = SearchValues.Create(" \t\r\n<>\"");
 
-    /// <summary>What ends a host and what stands before it.</summary>
+    /// <summary>What ends a host and what is before it.</summary>
     private static readonly SearchValues<char> _afterAuthority = SearchValues.Create("/?#");
 
     /// <summary>What ends one parameter of a path and begins the next.</summary>
@@ -24,7 +24,7 @@ internal static class UrlMask
     /// <summary>The same where the path has segments.</summary>
     private static readonly SearchValues<char> _betweenSegments = SearchValues.Create(";&/");
 
-    /// <summary>What stands before the name of a parameter that is read as a part of another's.</summary>
+    /// <summary>What is before the name of a parameter that is read as a part of another's.</summary>
     private static readonly SearchValues<char> _beforeName = SearchValues.Create(";?#/");
 
     /// <summary>Whether a text may have something in it that is masked here.</summary>
@@ -36,7 +36,7 @@ internal static class UrlMask
     /// <summary>Masks a URL.</summary>
     /// <param name="url">The URL, or its target.</param>
     /// <param name="rules">The names.</param>
-    /// <param name="level">In how many others it stands.</param>
+    /// <param name="level">How many other texts contain it.</param>
     public static string Apply(string url, MaskingRules rules, int level)
     {
         var fragment = url.IndexOf('#', StringComparison.Ordinal);
@@ -51,7 +51,7 @@ internal static class UrlMask
     /// <summary>Masks each URL of a text that has other text around them.</summary>
     /// <param name="text">The text.</param>
     /// <param name="rules">The names.</param>
-    /// <param name="level">In how many others it stands.</param>
+    /// <param name="level">How many other texts contain it.</param>
     public static string OfUrls(string text, MaskingRules rules, int level)
     {
         var shown = new StringBuilder(text.Length);
@@ -68,14 +68,14 @@ internal static class UrlMask
     /// <summary>Masks a form or query.</summary>
     /// <param name="form">The form.</param>
     /// <param name="rules">The names.</param>
-    /// <param name="level">In how many others it stands.</param>
+    /// <param name="level">How many other texts contain it.</param>
     public static string OfForm(string form, MaskingRules rules, int level) =>
         string.Join('&', form.Split('&').Select(part => OfPair(part, rules, level)));
 
     private static ReadOnlySpan<char> OfWord(ReadOnlySpan<char> word, MaskingRules rules, int level) =>
         MayBeOne(word) ? rules.OfText(word.ToString(), level) : word;
 
-    /// <summary>A URL up to its query, without the user and password that may stand before each host in it.</summary>
+    /// <summary>A URL up to its query, without the user and password that may be before each host in it.</summary>
     private static string WithoutPasswords(string path)
     {
         for (var at = path.IndexOf("//", StringComparison.Ordinal); at >= 0; at = path.IndexOf("//", at + 2, StringComparison.Ordinal))

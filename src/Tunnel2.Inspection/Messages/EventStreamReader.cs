@@ -2,7 +2,7 @@ namespace Tunnel2.Inspection.Messages;
 
 /// <summary>
 /// Finds the events of a stream of server-sent events as they pass. An event's lines are kept as they are, up to a limit, and read when
-/// somebody looks. Not thread-safe.
+/// a user looks. Not thread-safe.
 /// </summary>
 internal sealed class EventStreamReader(IMessageSink sink, int limit)
 {

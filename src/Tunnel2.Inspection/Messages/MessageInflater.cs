@@ -8,7 +8,7 @@ namespace Tunnel2.Inspection.Messages;
 /// 7692 section 7.2.2). It gives up for good at a message that is malformed, and where far more comes out than goes in. One thread at a
 /// time reads; any thread may release.
 /// </summary>
-[SuppressMessage("Design", "CA1001", Justification = "Release lets go of them, from whichever thread it is called.")]
+[SuppressMessage("Design", "CA1001", Justification = "Release lets go of them, on any thread.")]
 internal sealed class MessageInflater
 {
     /// <summary>What it is accounted for: the window, the state of the decoder, and its buffers.</summary>

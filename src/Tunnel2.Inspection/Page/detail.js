@@ -123,7 +123,7 @@ function fields(list) {
     element('td', { class: field.masked ? 'masked' : null, title: field.masked ? 'masked' : null }, value(field.value))))));
 }
 
-// A very long value is shown whole when somebody asks for it.
+// A very long value is shown whole when the user asks for it.
 function value(text) {
   if (text.length <= longest) return shown(text);
   const rest = element('button', {

@@ -114,7 +114,7 @@ async function start() {
   follow(nextTurn());
 }
 
-// Whoever edits a request loses it with the page: then it is loaded again when the dialog is closed.
+// A user who edits a request would lose it with the page: then it is loaded again when the dialog is closed.
 function upgraded() {
   if (!get('dialog').open) return location.reload();
   say('the program was upgraded; this page is loaded again when the dialog is closed', 'bad');

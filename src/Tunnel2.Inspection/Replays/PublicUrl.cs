@@ -1,6 +1,6 @@
 namespace Tunnel2.Inspection.Replays;
 
-/// <summary>The public URL of a session as one of its visitors called it: that of a wildcard stands for many names. Stateless.</summary>
+/// <summary>The public URL of a session as one of its visitors called it: that of a wildcard covers many names. Stateless.</summary>
 internal static class PublicUrl
 {
     private const string Wildcard = "://*.";

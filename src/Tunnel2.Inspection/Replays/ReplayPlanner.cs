@@ -124,7 +124,7 @@ internal static class ReplayPlanner
         return null;
     }
 
-    /// <summary>What of the changes cannot be followed: left out, it would send a request that nobody asked for.</summary>
+    /// <summary>What of the changes cannot be followed: left out, it would send a request that the user did not ask for.</summary>
     private static string? Misunderstood(JsonElement edits)
     {
         foreach (var member in edits.EnumerateObject())
@@ -210,7 +210,7 @@ internal static class ReplayPlanner
                 return new ReplayRefusal("malformed", "A field has a name and a value, or 'keep', and nothing else.");
             }
 
-            // A masked value is not known to whoever edits: the field says which of the original ones it keeps.
+            // A masked value is not known to the user who edits: the field says which of the original ones it keeps.
             HeadField field;
             if (item.ValueKind == JsonValueKind.Object && item.TryGetProperty("keep", out var keep)
                 && keep.ValueKind == JsonValueKind.Number && keep.TryGetInt32(out var index) && index >= 0 && index < originals.Count)

@@ -11,8 +11,8 @@ using Tunnel2.Inspection.Replays;
 namespace Tunnel2.Inspection.Serving;
 
 /// <summary>
-/// Answers the inspector's requests under <c>/api/v1/</c>, whichever server takes them. What costs more than a moment has a limit of how
-/// many run at once. Thread-safe.
+/// Answers the inspector's requests under <c>/api/v1/</c>, from any server that takes them. What costs more than a moment has a limit of
+/// how many run at once. Thread-safe.
 /// </summary>
 internal sealed class InspectorApi : IDisposable
 {

@@ -1,6 +1,6 @@
 namespace Tunnel2.Inspection.Serving;
 
-/// <summary>A request to the inspector, whichever server took it. Immutable.</summary>
+/// <summary>A request to the inspector, taken by any server. Immutable.</summary>
 internal sealed record InspectorRequest
 {
     /// <summary>The method.</summary>
@@ -21,7 +21,7 @@ internal sealed record InspectorRequest
     /// <summary>Who sent it, for the audit.</summary>
     public string? From { get; init; }
 
-    /// <summary>Whether a node of the cluster asks, for what it shows to somebody that it has checked.</summary>
+    /// <summary>Whether a node of the cluster asks, for what it shows to a viewer that it has checked.</summary>
     public bool IsOfNode { get; init; }
 
     /// <summary>Cancelled when the caller has gone: no change is waited for any longer.</summary>

@@ -5,7 +5,7 @@ using Tunnel2.Inspection.Exporting;
 namespace Tunnel2.Inspection.Serving;
 
 /// <summary>
-/// What a request to the inspector may ask for. Anything else is refused: left out, it would answer a question that nobody asked.
+/// What a request to the inspector may ask for. Anything else is refused: left out, it would answer a question that the caller did not ask.
 /// Stateless.
 /// </summary>
 internal static class RequestRules

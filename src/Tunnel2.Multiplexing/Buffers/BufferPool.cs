@@ -5,7 +5,7 @@ using Tunnel2.Multiplexing.Threading;
 namespace Tunnel2.Multiplexing.Buffers;
 
 /// <summary>
-/// Where every buffer of the data plane comes from, with a count of what is out, so that a test (and a metric) can show that, whatever ends
+/// Where every buffer of the data plane comes from, with a count of what is out, so that a test (and a metric) can show that, with any end
 /// a session, every buffer came back. Thread-safe.
 /// </summary>
 /// <remarks>

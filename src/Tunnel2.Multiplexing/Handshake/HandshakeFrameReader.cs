@@ -26,7 +26,7 @@ internal enum HandshakeReadStatus
 /// <param name="Type">The frame's type.</param>
 /// <param name="Payload">The frame's payload.</param>
 /// <param name="Rest">What arrived after the frame: the uplink's first bytes.</param>
-/// <param name="FirstBytes">The first bytes that arrived, up to 8: for telling a person what else spoke here.</param>
+/// <param name="FirstBytes">The first bytes that arrived, up to 8: to show a person what else spoke here.</param>
 internal readonly record struct HandshakeReadResult(
     HandshakeReadStatus Status, ProtocolError Error, FrameType Type, ReadOnlyMemory<byte> Payload, ReadOnlyMemory<byte> Rest,
     ReadOnlyMemory<byte> FirstBytes);

@@ -12,7 +12,7 @@ namespace Tunnel2.Multiplexing.Session;
 /// </summary>
 internal sealed class TunnelSession
 {
-    /// <summary>The most uplinks a session can have.</summary>
+    /// <summary>The maximum number of uplinks a session can have.</summary>
     public const int MaxUplinks = 16;
 
     private readonly Lock _gate = new();
@@ -22,7 +22,7 @@ internal sealed class TunnelSession
     private UplinkEnd? _end;
 
     /// <summary>Makes a session without uplinks.</summary>
-    /// <param name="maxUplinks">The most uplinks at once, 1 to <see cref="MaxUplinks"/>.</param>
+    /// <param name="maxUplinks">The maximum number of uplinks at once, 1 to <see cref="MaxUplinks"/>.</param>
     public TunnelSession(int maxUplinks = MaxUplinks)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(maxUplinks, 1);

@@ -53,7 +53,7 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
 
     /// <summary>
     /// Whether it is clearly busier than another: stalled, a quarter of its window more, or more streams by a quarter. An idle uplink is
-    /// always worth it: one stream that stands still on the other is a reason to go.
+    /// always worth it: one stalled stream on the other is a reason to go.
     /// </summary>
     public bool IsClearlyAbove(in UplinkLoad other) => HasLessRoomThan(other) || Streams * 4 > other.Streams * 5;
 

@@ -4,12 +4,12 @@ namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
 /// The memory of a process for bytes that arrived on uplinks and are not consumed yet. While there is room, an uplink borrows as much as
-/// its streams that stand still hold, so that they never take its whole window. When little room is left, windows of streams shrink as
+/// its stalled streams hold, so that they never take its whole window. When little room is left, windows of streams shrink as
 /// their bytes are consumed; when none is left, the streams that cost most are cut. Thread-safe.
 /// </summary>
 /// <remarks>
 /// Uplinks report in portions of <see cref="Portion"/> and keep the first for themselves, so that ordinary traffic never comes here. What a
-/// stream costs is what it holds times how long the oldest of it has been here: a reader that takes a byte now and then stands still
+/// stream costs is what it holds times how long the oldest of it has been here: a reader that takes a byte now and then counts as stalled
 /// as well.
 /// </remarks>
 internal sealed class ReceiveBudget : IDisposable

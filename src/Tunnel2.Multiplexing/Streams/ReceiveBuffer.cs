@@ -85,7 +85,7 @@ internal struct ReceiveBuffer
         }
     }
 
-    /// <summary>Gives back all but the first segment, which its reader may be looking at.</summary>
+    /// <summary>Gives back all segments except the first, which its reader may be looking at.</summary>
     /// <returns>Body bytes that were held in what was given back.</returns>
     public int ClearAfterFirst(BufferPool pool)
     {

@@ -288,7 +288,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
     private bool IsReadableUnsynchronized => !_received.IsEmpty || _endReceived || _resetReceived || !_failure.IsNone;
 
-    /// <summary>Whether nobody will read what still arrives.</summary>
+    /// <summary>Whether no reader will take what still arrives.</summary>
     private bool IsDroppingUnsynchronized => _released || _failure.Kind == StreamFailureKind.LocalReset;
 
     /// <summary>Whether the stream holds bytes that arrived some time ago, and what that costs.</summary>

@@ -39,7 +39,7 @@ internal sealed partial class TunnelStream
         _writeSource.RunContinuationsAsynchronously = !uplink.Settings.InlineContinuations;
     }
 
-    /// <summary>Where the object stands in its pool's list; the pool's gate guards it.</summary>
+    /// <summary>The object's place in its pool's list; the pool's gate guards it.</summary>
     internal int PoolIndex { get; set; }
 
     /// <summary>The stream's id on its uplink.</summary>

@@ -5,7 +5,7 @@ using Tunnel2.Protocol.FlowControl;
 namespace Tunnel2.Multiplexing.Streams;
 
 /// <summary>
-/// What an uplink grants its peer for all streams together. Streams that stand still hold part of the window: when they hold half of it, it
+/// What an uplink grants its peer for all streams together. Stalled streams hold part of the window: when they hold half of it, it
 /// borrows from the process's <see cref="ReceiveBudget"/> and grants more. It pays back as they are consumed or cut. Thread-safe.
 /// </summary>
 internal sealed class UplinkReceiveCredit
@@ -113,7 +113,7 @@ internal sealed class UplinkReceiveCredit
         Settle(0, report);
     }
 
-    /// <summary>Grants more where streams that stand still hold the window, and the budget has room.</summary>
+    /// <summary>Grants more where stalled streams hold the window, and the budget has room.</summary>
     public void BorrowIfLow()
     {
         int increment;

@@ -1,8 +1,8 @@
 namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
-/// Faults of our own that were thrown where nobody is to catch them: on a loop, in a timer, on a thread that serves everybody. Each is
-/// contained where it can do the least harm, counted here, and told at most once a second. Thread-safe; never throws.
+/// Faults of our own that were thrown where no caller catches them: on a loop, in a timer, on a thread that serves all others. Each is
+/// contained where it can do the least harm, counted here, and reported at most once a second. Thread-safe; never throws.
 /// </summary>
 internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
 {
@@ -11,15 +11,15 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
     private readonly TimeProvider _time = timeProvider ?? TimeProvider.System;
     private readonly Lock _gate = new();
     private long _count;
-    private long _told;
-    private long _toldAt;
-    private bool _hasTold;
+    private long _reported;
+    private long _reportedAt;
+    private bool _hasReported;
 
     /// <summary>How many there were.</summary>
     public long Count => Volatile.Read(ref _count);
 
-    /// <summary>Who is told: where it happened, how many there were since the last time, and the latest.</summary>
-    public Action<string, long, Exception>? Told { get; set; }
+    /// <summary>Called with a report: where it happened, how many there were since the last report, and the latest.</summary>
+    public Action<string, long, Exception>? Report { get; set; }
 
     /// <summary>Counts a fault.</summary>
     /// <param name="place">Where it was contained: one of a small set of words.</param>
@@ -27,7 +27,7 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
     public void Add(string place, Exception exception)
     {
         var count = Interlocked.Increment(ref _count);
-        if (Told is not { } told)
+        if (Report is not { } report)
         {
             return;
         }
@@ -35,18 +35,18 @@ internal sealed class ContainedFaults(TimeProvider? timeProvider = null)
         lock (_gate)
         {
             var now = _time.GetTimestamp();
-            if (_hasTold && _time.GetElapsedTime(_toldAt, now) < _quiet)
+            if (_hasReported && _time.GetElapsedTime(_reportedAt, now) < _quiet)
             {
                 return;
             }
 
-            (_hasTold, _toldAt) = (true, now);
-            (count, _told) = (Math.Max(1, count - _told), Math.Max(count, _told));
+            (_hasReported, _reportedAt) = (true, now);
+            (count, _reported) = (Math.Max(1, count - _reported), Math.Max(count, _reported));
         }
 
         try
         {
-            told(place, count, exception);
+            report(place, count, exception);
         }
         catch (Exception)
         {

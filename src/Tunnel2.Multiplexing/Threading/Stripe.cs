@@ -4,7 +4,7 @@ namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
 /// Which part of what is split by threads a thread uses. Threads are numbered as they come, so that as many as there are processors, such
-/// as event loops, have one each; those beyond share. Whoever uses a stripe must be ready for a second thread on it.
+/// as event loops, have one each; those beyond share. Code that uses a stripe must be ready for a second thread on it.
 /// </summary>
 internal static class Stripe
 {

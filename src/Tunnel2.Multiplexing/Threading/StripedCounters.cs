@@ -6,7 +6,7 @@ namespace Tunnel2.Multiplexing.Threading;
 /// </summary>
 internal sealed class StripedCounters
 {
-    /// <summary>Between two threads' counters: two lines of 64 bytes, since a processor may fetch lines in pairs.</summary>
+    /// <summary>Between two threads' counters: two lines of 64 bytes, because a processor may fetch lines in pairs.</summary>
     private const int Gap = 16;
 
     private readonly long[] _cells;
@@ -41,7 +41,7 @@ internal sealed class StripedCounters
         }
     }
 
-    /// <summary>What a counter stands at. While others count, it is what it was at some moment of the call for each thread.</summary>
+    /// <summary>The value of a counter. While others count, it is what it was at some moment of the call for each thread.</summary>
     public long Sum(int index)
     {
         var sum = 0L;

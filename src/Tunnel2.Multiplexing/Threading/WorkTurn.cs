@@ -14,7 +14,7 @@ internal struct WorkTurn
     public const int BytesPerStep = 8 * 1024;
 
     /// <summary>
-    /// The same where nobody else waits for a turn: 256 KiB are what an uplink sends at once, and some tenths of a millisecond.
+    /// The same where no other connection waits for a turn: 256 KiB are what an uplink sends at once, and some tenths of a millisecond.
     /// </summary>
     public const int LoneBytesPerStep = 16 * 1024;
 
@@ -27,7 +27,7 @@ internal struct WorkTurn
     private int _done;
     private long _round;
 
-    /// <summary>Whether the turn is over: the connection goes on after the others, in a new one.</summary>
+    /// <summary>Whether the turn is over: the connection continues after the others, in a new one.</summary>
     public readonly bool IsOver => _done >= Steps;
 
     /// <summary>Begins a new turn, because the connection has waited.</summary>
@@ -38,7 +38,7 @@ internal struct WorkTurn
     public void Add(long bytes) => Add(bytes, BytesPerStep);
 
     /// <summary>
-    /// The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, whoever waited for what in it.
+    /// The same as <see cref="IsOver"/> on a thread that counts its rounds: each is a turn, for all that was done in it.
     /// </summary>
     public readonly bool IsOverIn(long round) => _done >= Steps && _round == round;
 

@@ -3,7 +3,7 @@ using System.IO.Pipelines;
 namespace Tunnel2.Multiplexing.Transports;
 
 /// <summary>
-/// The bytes of one connection, of an uplink or to a backend, whatever carries them. One receive and one send may be pending at a time;
+/// The bytes of one connection, of an uplink or to a backend, over any carrier. One receive and one send may be pending at a time;
 /// <see cref="Abort"/> and <see cref="Discard"/> may come from any thread.
 /// </summary>
 internal interface IByteTransport : IAsyncDisposable
@@ -37,7 +37,7 @@ internal interface IByteTransport : IAsyncDisposable
     /// Has an observer called once, when there is something to receive, or when the connection has ended or failed: what a receive into an
     /// empty buffer says, for a connection that waits so after each exchange. No receive may be pending, nor begin before the call.
     /// </summary>
-    /// <returns>False: there may be something already, and nobody will be called.</returns>
+    /// <returns>False: there may be something already, and no callback will be called.</returns>
     bool TryReportArrival(IArrivalObserver observer) => false;
 
     /// <summary>Sends everything. The memory belongs to the transport until the task has completed.</summary>
@@ -48,13 +48,14 @@ internal interface IByteTransport : IAsyncDisposable
     void ShutdownSend();
 
     /// <summary>
-    /// Whether nothing has arrived on an idle connection, not even its end, also of what the pending wait has not been told yet. May cost
-    /// a system call. One that cannot tell is not idle.
+    /// Whether nothing has arrived on an idle connection, not even its end, also of what the pending wait does not know yet. May cost
+    /// a system call. One that cannot find out is not idle.
     /// </summary>
     bool IsIdleAndOpen() => false;
 
     /// <summary>
-    /// As <see cref="IsIdleAndOpen"/>, of a millisecond ago at the earliest: where somebody has looked since, this costs no system call.
+    /// As <see cref="IsIdleAndOpen"/>, of a millisecond ago at the earliest: where another caller has looked after that, this costs no
+    /// system call.
     /// </summary>
     bool WasIdleAndOpen() => IsIdleAndOpen();
 

@@ -15,7 +15,7 @@ internal sealed class LostStreams
     private readonly IReadOnlyList<TunnelStream> _streams;
     private readonly SessionEndReason _reason;
     private readonly PipeScheduler _scheduler;
-    private int _told;
+    private int _reported;
 
     private LostStreams(IReadOnlyList<TunnelStream> streams, SessionEndReason reason, PipeScheduler scheduler)
     {
@@ -25,19 +25,19 @@ internal sealed class LostStreams
     }
 
     /// <summary>Fails the first of them at once, the others by way of the scheduler.</summary>
-    public static void Tell(IReadOnlyList<TunnelStream> streams, SessionEndReason reason, PipeScheduler scheduler) =>
-        new LostStreams(streams, reason, scheduler).TellSome();
+    public static void Report(IReadOnlyList<TunnelStream> streams, SessionEndReason reason, PipeScheduler scheduler) =>
+        new LostStreams(streams, reason, scheduler).ReportSome();
 
-    private void TellSome()
+    private void ReportSome()
     {
-        for (var last = Math.Min(_streams.Count, _told + AtOnce); _told < last;)
+        for (var last = Math.Min(_streams.Count, _reported + AtOnce); _reported < last;)
         {
-            _streams[_told++].OnUplinkLost(_reason);
+            _streams[_reported++].OnUplinkLost(_reason);
         }
 
-        if (_told < _streams.Count)
+        if (_reported < _streams.Count)
         {
-            _scheduler.Schedule(static self => ((LostStreams)self!).TellSome(), this);
+            _scheduler.Schedule(static self => ((LostStreams)self!).ReportSome(), this);
         }
     }
 }

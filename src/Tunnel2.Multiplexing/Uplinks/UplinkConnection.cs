@@ -172,7 +172,7 @@ internal sealed class UplinkConnection
             Writer.CloseAfterControl();
         }
 
-        LostStreams.Tell(Streams.Table.Snapshot(), end.Reason, Settings.WriterScheduler);
+        LostStreams.Report(Streams.Table.Snapshot(), end.Reason, Settings.WriterScheduler);
         EndObserver?.Invoke(end);
         _ended.TrySetResult();
         return true;

@@ -7,7 +7,7 @@ using Tunnel2.Protocol.Frames;
 namespace Tunnel2.Multiplexing.Uplinks;
 
 /// <summary>
-/// The reader of an uplink. It awaits nothing but the transport: payloads are copied to their streams, which credit guarantees room for,
+/// The reader of an uplink. It awaits the transport only: payloads are copied to their streams, which credit guarantees room for,
 /// and answers are left to the writer. So no stream, backend or slow visitor can ever hold up another.
 /// </summary>
 internal sealed partial class UplinkReader

@@ -26,7 +26,7 @@ internal sealed partial class UplinkWriter
 
     /// <summary>
     /// A send that waits for longer makes the next batch half as large: what is in a batch has left the fair queue, and on a slow link a
-    /// young stream's frame would stand after all of it.
+    /// young stream's frame would come after all of it.
     /// </summary>
     private static readonly TimeSpan _slowSend = TimeSpan.FromMilliseconds(5);
 

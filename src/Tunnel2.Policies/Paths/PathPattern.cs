@@ -3,7 +3,7 @@ using System.Text;
 namespace Tunnel2.Policies.Paths;
 
 /// <summary>
-/// A path of a policy: <c>*</c> stands for any characters of one segment, and a segment <c>**</c> for any number of segments. Immutable.
+/// A path of a policy: <c>*</c> matches any characters of one segment, and a segment <c>**</c> matches any number of segments. Immutable.
 /// </summary>
 internal sealed class PathPattern
 {
@@ -64,7 +64,7 @@ internal sealed class PathPattern
 
         if (segments.Any(static segment => segment.Contains("**", StringComparison.Ordinal) && segment != "**"))
         {
-            return "has '**' beside other characters; it stands alone between slashes";
+            return "has '**' beside other characters; it must be alone between slashes";
         }
 
         if (segments.Sum(static segment => segment == "**" ? 1 : segment.Count(static c => c == '*')) > MostWildcards)

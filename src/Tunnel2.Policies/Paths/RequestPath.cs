@@ -19,7 +19,7 @@ internal sealed class RequestPath
     /// <summary>How often what was decoded is decoded again.</summary>
     private const int MostRounds = 4;
 
-    /// <summary>The most readings: sixteen ways, and the decoded path as it is.</summary>
+    /// <summary>The maximum number of readings: sixteen ways, and the decoded path as it is.</summary>
     private const int MostReadings = 17;
 
     private static readonly SearchValues<byte> _special = SearchValues.Create("%;\\\0"u8);

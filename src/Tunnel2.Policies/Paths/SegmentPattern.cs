@@ -4,7 +4,7 @@ namespace Tunnel2.Policies.Paths;
 internal static class SegmentPattern
 {
     /// <summary>Whether a segment matches.</summary>
-    /// <param name="pattern">Bytes in which <c>*</c> stands for any; where it stands alone, for at least one.</param>
+    /// <param name="pattern">Bytes in which <c>*</c> matches any number of bytes; alone, at least one.</param>
     /// <param name="segment">The segment.</param>
     /// <param name="ignoresCase">Whether the case of ASCII counts.</param>
     public static bool Matches(ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> segment, bool ignoresCase)
@@ -20,7 +20,7 @@ internal static class SegmentPattern
             return !segment.IsEmpty;
         }
 
-        // What stands before the first and after the last wildcard has its place; each piece between takes the first place that it finds.
+        // What is before the first and after the last wildcard has its place; each piece between takes the first place that it finds.
         var last = pattern.LastIndexOf((byte)'*');
         var tail = pattern[(last + 1)..];
         if (segment.Length < star + tail.Length

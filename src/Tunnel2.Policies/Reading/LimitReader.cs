@@ -34,7 +34,7 @@ internal sealed class LimitReader
         }
         else if (count == 0)
         {
-            _row.Report(node, "rate-limit: a rate of zero lets nobody in; that is 'deny'");
+            _row.Report(node, "rate-limit: a rate of zero lets no request in; that is 'deny'");
         }
 
         var burst = count;
@@ -46,7 +46,7 @@ internal sealed class LimitReader
             }
             else if (burst == 0)
             {
-                _row.Report(number, "rate-limit: a burst of zero lets nobody in; that is 'deny'");
+                _row.Report(number, "rate-limit: a burst of zero lets no request in; that is 'deny'");
             }
         }
 

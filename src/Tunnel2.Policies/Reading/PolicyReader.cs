@@ -6,8 +6,8 @@ using Tunnel2.Protocol;
 namespace Tunnel2.Policies.Reading;
 
 /// <summary>
-/// Makes a policy of its text. It goes on after a mistake, so that all are reported at once, and refuses what contradicts itself: rows that
-/// no request reaches, actions that exclude each other, limits that let nobody in. One use per instance.
+/// Makes a policy of its text. It continues after a mistake, so that all are reported at once, and refuses what contradicts itself: rows
+/// that no request reaches, actions that exclude each other, limits that let no request in. One use per instance.
 /// </summary>
 internal sealed class PolicyReader
 {

@@ -10,7 +10,7 @@ namespace Tunnel2.Policies.Reading;
 /// <param name="mistakes">Gets what is wrong.</param>
 internal sealed class RowSource(int number, PolicyNode node, List<PolicyMistake> mistakes)
 {
-    /// <summary>The most values of a list, and names of a table.</summary>
+    /// <summary>The maximum number of values of a list, and names of a table.</summary>
     public const int MostOfList = 64;
 
     /// <summary>The row's number, from 1.</summary>

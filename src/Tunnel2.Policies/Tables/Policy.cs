@@ -16,7 +16,7 @@ internal sealed record Policy(ImmutableArray<PolicyRow> Rows, ReadOnlyMemory<byt
     /// <summary>The longest file, in bytes: it may have spaces and remarks.</summary>
     public const int MaxFileLength = 256 * 1024;
 
-    /// <summary>The most rows.</summary>
+    /// <summary>The maximum number of rows.</summary>
     public const int MaxRows = 64;
 
     /// <summary>Whether a row asks for the visitor's country.</summary>

@@ -17,7 +17,7 @@ internal sealed record PolicyMatch
     /// <summary>The paths; empty: any.</summary>
     public ImmutableArray<PathPattern> Paths { get; init; } = [];
 
-    /// <summary>The methods; empty: any. GET stands for HEAD too.</summary>
+    /// <summary>The methods; empty: any. GET includes HEAD.</summary>
     public ImmutableArray<string> Methods { get; init; } = [];
 
     /// <summary>What is asked of fields; all have to hold.</summary>

@@ -48,7 +48,7 @@ internal sealed record PolicyRow
     /// <summary>How many requests may pass; null: any number.</summary>
     public PolicyRate? Rate { get; init; }
 
-    /// <summary>The most bytes of the request's body; null: no limit.</summary>
+    /// <summary>The maximum number of bytes of the request's body; null: no limit.</summary>
     public long? BodyLimit { get; init; }
 
     /// <summary>How long the service may take to begin its answer; null: no limit.</summary>

@@ -48,7 +48,7 @@ public enum StreamResetDetail : ushort
     /// <summary>The agent is going away.</summary>
     GoingAway = 14,
 
-    /// <summary>Memory for unread bytes was short, and this stream had stood still for the longest time.</summary>
+    /// <summary>Memory for unread bytes was short, and this stream had stalled for the longest time.</summary>
     Stalled = 15,
 
     /// <summary>The backend speaks TLS, and plain HTTP was tried.</summary>
@@ -66,7 +66,7 @@ public enum StreamResetDetail : ushort
     /// <summary>The agent's process has no file descriptor left for a connection to the backend.</summary>
     NoDescriptors = 20,
 
-    /// <summary>The agent was told to speak HTTP/2 with the backend, and the backend does not.</summary>
+    /// <summary>The agent's settings ask for HTTP/2 with the backend, which does not speak it.</summary>
     NotHttp2 = 21,
 
     /// <summary>A node link: the node does not have the session, or not any more.</summary>

@@ -9,26 +9,26 @@ namespace Tunnel2.Protocol.Handshake;
 /// </summary>
 public sealed record AccessRules
 {
-    /// <summary>The most bytes that users and networks may take in HELLO.</summary>
+    /// <summary>The maximum number of bytes that users and networks may take in HELLO.</summary>
     public const int MaxLength = 2_560;
 
-    /// <summary>The most bytes of a policy.</summary>
+    /// <summary>The maximum number of bytes of a policy.</summary>
     public const int MaxPolicyLength = 16 * 1024;
 
-    /// <summary>The most bytes that all rules may take in HELLO.</summary>
+    /// <summary>The maximum number of bytes that all rules may take in HELLO.</summary>
     public const int MaxTotalLength = MaxLength + ItemHead + MaxPolicyLength + ItemHead + WebhookRule.MaxLength
         + (MaxAuthorities * (ItemHead + MaxAuthorityLength));
 
-    /// <summary>The most authorities of visitors' certificates.</summary>
+    /// <summary>The maximum number of authorities of visitors' certificates.</summary>
     public const int MaxAuthorities = 4;
 
-    /// <summary>The most bytes of the certificate of one.</summary>
+    /// <summary>The maximum number of bytes of the certificate of one.</summary>
     public const int MaxAuthorityLength = 2_048;
 
-    /// <summary>The most users.</summary>
+    /// <summary>The maximum number of users.</summary>
     public const int MaxUsers = 16;
 
-    /// <summary>The most networks, allowed and denied together.</summary>
+    /// <summary>The maximum number of networks, allowed and denied together.</summary>
     public const int MaxNetworks = 200;
 
     /// <summary>The longest name of a gate.</summary>

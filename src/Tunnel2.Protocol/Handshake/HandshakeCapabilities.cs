@@ -28,8 +28,8 @@ public enum HandshakeCapabilities : uint
     SeveralNodes = 32,
 
     /// <summary>
-    /// The agent can have sessions at further nodes, if it is told of them. In WELCOME: it is told, and the session is as with
-    /// <see cref="SeveralNodes"/>.
+    /// The agent can have sessions at further nodes, if they are announced to it. In WELCOME: they are announced, and the session is as
+    /// with <see cref="SeveralNodes"/>.
     /// </summary>
     AnnouncedNodes = 64,
 

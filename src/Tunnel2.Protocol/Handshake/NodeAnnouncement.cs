@@ -3,7 +3,9 @@ using Tunnel2.Protocol.Frames;
 
 namespace Tunnel2.Protocol.Handshake;
 
-/// <summary>What a node of a cluster tells an agent: who it is, and to which other nodes the agent may connect too. Immutable.</summary>
+/// <summary>
+/// What a node of a cluster announces to an agent: who it is, and to which other nodes the agent may connect too. Immutable.
+/// </summary>
 /// <param name="Node">The id of the node that says it.</param>
 /// <param name="Zone">Its zone; may be empty.</param>
 /// <param name="Others">Other nodes; a receiver keeps the valid ones of the first <see cref="MaxOthers"/>.</param>

@@ -13,7 +13,7 @@ public sealed class PasswordHash
     /// <summary>The fewest iterations of a hash that is accepted.</summary>
     public const int LeastIterations = 10_000;
 
-    /// <summary>The most iterations of a hash that is accepted: a check must not take a server's processor for long.</summary>
+    /// <summary>The maximum number of iterations of a hash that is accepted: a check must not take a server's processor for long.</summary>
     public const int MostIterations = 1_000_000;
 
     /// <summary>The iterations of a hash that is made here.</summary>

@@ -3,7 +3,7 @@ namespace Tunnel2.Protocol.Handshake;
 /// <summary>Who signs the webhooks of a tunnel. The numbers are those of the wire.</summary>
 public enum WebhookProvider
 {
-    /// <summary>Nobody.</summary>
+    /// <summary>No provider.</summary>
     None = 0,
 
     /// <summary>GitHub: <c>X-Hub-Signature-256</c>.</summary>
@@ -30,7 +30,7 @@ public enum WebhookProvider
 /// <param name="Secrets">The secrets, of which any may have signed: several while one is replaced by another. Never logged.</param>
 public sealed record WebhookRule(WebhookProvider Provider, IReadOnlyList<ReadOnlyMemory<byte>> Secrets)
 {
-    /// <summary>The most secrets.</summary>
+    /// <summary>The maximum number of secrets.</summary>
     public const int MaxSecrets = 4;
 
     /// <summary>The shortest secret, in bytes: shorter ones can be guessed.</summary>
@@ -39,7 +39,7 @@ public sealed record WebhookRule(WebhookProvider Provider, IReadOnlyList<ReadOnl
     /// <summary>The longest secret, in bytes.</summary>
     public const int MaxSecretLength = 255;
 
-    /// <summary>The most bytes of a rule in HELLO.</summary>
+    /// <summary>The maximum number of bytes of a rule in HELLO.</summary>
     internal const int MaxLength = 1 + (MaxSecrets * (1 + MaxSecretLength));
 
     /// <summary>Whether the provider is known, and secrets are within their limits.</summary>

@@ -17,7 +17,8 @@ internal static partial class ClusterLog
     [LoggerMessage(2703, LogLevel.Warning, "Node {Node} has lost its lease; its names are registered again")]
     public static partial void LeaseLost(ILogger logger, string node);
 
-    [LoggerMessage(2704, LogLevel.Warning, "Another process is node {Node} now; this one goes on as {NewNode}. Give each its own EntryId")]
+    [LoggerMessage(
+        2704, LogLevel.Warning, "Another process is node {Node} now; this one continues as {NewNode}. Give each its own EntryId")]
     public static partial void Renamed(ILogger logger, string node, string newNode);
 
     [LoggerMessage(2705, LogLevel.Information, "Session {SessionId} of {PublicName} superseded: node {Node} has the name now")]
@@ -25,7 +26,7 @@ internal static partial class ClusterLog
 
     [LoggerMessage(
         2706, LogLevel.Information,
-        "Session {SessionId} of {PublicName} serves at once, because the name was its owner's; the database will be told")]
+        "Session {SessionId} of {PublicName} serves at once, because the name was its owner's; the database will hear of it")]
     public static partial void RegisteredAlone(ILogger logger, string sessionId, string publicName);
 
     [LoggerMessage(
@@ -57,7 +58,7 @@ internal static partial class ClusterLog
 
     [LoggerMessage(
         2720, LogLevel.Warning,
-        "What the cluster shares ({Kind}) cannot be read: {Reason}. This node goes on with its copy, and changes are refused")]
+        "What the cluster shares ({Kind}) cannot be read: {Reason}. This node continues with its copy, and changes are refused")]
     public static partial void SharedLost(ILogger logger, string kind, string reason);
 
     [LoggerMessage(2721, LogLevel.Information, "What the cluster shares ({Kind}) can be read again")]
@@ -65,6 +66,6 @@ internal static partial class ClusterLog
 
     [LoggerMessage(
         2722, LogLevel.Warning,
-        "Somebody has locked the row of {Name} in the cluster's database: its changes here follow when it is free. Other names go on")]
+        "A transaction has locked the row of {Name} in the cluster's database: its changes follow when it is free. Other names continue")]
     public static partial void RowLocked(ILogger logger, string name);
 }

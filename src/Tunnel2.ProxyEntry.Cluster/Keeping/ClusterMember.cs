@@ -60,7 +60,7 @@ internal sealed class ClusterMember : IAsyncDisposable
         var wait = await _keeper.StepAsync(_stopping.Token).ConfigureAwait(false);
         if (!_keeper.IsFailing)
         {
-            // Agents that come at once are told of the others.
+            // Agents that come at once hear of the others.
             await _watch.LookAsync(_stopping.Token).ConfigureAwait(false);
         }
 
@@ -194,7 +194,7 @@ internal sealed class ClusterMember : IAsyncDisposable
 
         void Shared(string kind) => _shared?.Hear(kind);
 
-        // Whatever has changed at a node: the others announce it, or do so no longer.
+        // For any change at a node: the others announce it, or do so no longer.
         void Asked(string node)
         {
             _watch.Ask();

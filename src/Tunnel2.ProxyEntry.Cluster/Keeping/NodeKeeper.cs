@@ -65,7 +65,7 @@ internal sealed class NodeKeeper
         try
         {
             await HoldLeaseAsync(cancellationToken).ConfigureAwait(false);
-            await TellAsync(cancellationToken).ConfigureAwait(false);
+            await ReportAsync(cancellationToken).ConfigureAwait(false);
             if (Interlocked.Exchange(ref _mustCompare, 0) != 0 || IsDue(ref _compared, ClusterTimes.Comparison))
             {
                 await CompareAsync(cancellationToken).ConfigureAwait(false);
@@ -85,13 +85,13 @@ internal sealed class NodeKeeper
         }
         catch (Exception exception) when (exception is not OperationCanceledException)
         {
-            // Such as a row that somebody has changed to what no node writes: sessions go on as without the database.
+            // Such as a row that was changed by hand to what no node writes: sessions continue as without the database.
             ClusterLog.KeeperFault(_logger, exception);
             return Failed(new StoreUnavailableException("this node cannot use what it says", cause: exception));
         }
     }
 
-    /// <summary>Tells the database what it does not know yet, and gives the lease back. Best effort.</summary>
+    /// <summary>Reports to the database what it does not know yet, and gives the lease back. Best effort.</summary>
     public async Task LeaveAsync(CancellationToken cancellationToken)
     {
         if (_lease is not { } lease || IsFailing)
@@ -101,7 +101,7 @@ internal sealed class NodeKeeper
 
         try
         {
-            await TellAsync(cancellationToken).ConfigureAwait(false);
+            await ReportAsync(cancellationToken).ConfigureAwait(false);
             _node.MarkUnready("This node is stopping.");
             await _store.ReleaseAsync(lease, cancellationToken).ConfigureAwait(false);
         }
@@ -169,9 +169,9 @@ internal sealed class NodeKeeper
         _store.AcquireAsync(_node.Facts, ClusterTimes.Lease, !_hadLease, _node.Floor, cancellationToken);
 
     /// <summary>
-    /// Tells the database what has changed, until there is nothing more. A name whose row somebody has locked holds up no other one.
+    /// Reports to the database what has changed, until there is nothing more. A name whose row is locked holds up no other one.
     /// </summary>
-    private async Task TellAsync(CancellationToken cancellationToken)
+    private async Task ReportAsync(CancellationToken cancellationToken)
     {
         var lease = _lease!;
         var (most, locked) = (NameTable.Portion, 0);
@@ -196,7 +196,7 @@ internal sealed class NodeKeeper
             try
             {
                 await RenewWhileTellingAsync(lease, cancellationToken).ConfigureAwait(false);
-                await TellAsync(lease, work, cancellationToken).ConfigureAwait(false);
+                await ReportAsync(lease, work, cancellationToken).ConfigureAwait(false);
             }
             catch (StoreUnavailableException exception) when (exception.IsLocked && locked < MostLocked)
             {
@@ -227,7 +227,7 @@ internal sealed class NodeKeeper
         }
     }
 
-    private async Task TellAsync(NodeLease lease, NameWork work, CancellationToken cancellationToken)
+    private async Task ReportAsync(NodeLease lease, NameWork work, CancellationToken cancellationToken)
     {
         if (work.Changes.Count > 0)
         {
@@ -311,7 +311,7 @@ internal sealed class NodeKeeper
         {
             if (!_names.HasUnsynchronized(entry))
             {
-                // A successor came in that time. The database has its predecessor now, and will be told.
+                // A successor came in that time. The database has its predecessor now, and will get a report.
                 foreach (var present in _names.RivalsUnsynchronized(claim.Name, claim.Share).Where(present => present.Newest < epoch))
                 {
                     present.Base = epoch;
@@ -388,7 +388,7 @@ internal sealed class NodeKeeper
                 .ConfigureAwait(false);
         }
 
-        await TellAsync(cancellationToken).ConfigureAwait(false);
+        await ReportAsync(cancellationToken).ConfigureAwait(false);
     }
 
     private void LoseLease()

@@ -39,7 +39,7 @@ internal sealed class NodeWatch : IOtherNodes
     /// <param name="readiness">What balancers ask for.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">The log.</param>
-    /// <param name="reaches">Whether another node can be reached; null: this one has no links, and cannot tell.</param>
+    /// <param name="reaches">Whether another node can be reached; null: this one has no links, and cannot find out.</param>
     public NodeWatch(
         IClusterStore store, NodeState node, NodeDrain drain, Readiness readiness, TimeProvider timeProvider, ILogger<NodeWatch> logger,
         Func<NodeLocation, Task<bool>>? reaches)
@@ -115,7 +115,7 @@ internal sealed class NodeWatch : IOtherNodes
         Announced?.Invoke();
     }
 
-    /// <summary>Finds out whether this node is cut off, and tells readiness.</summary>
+    /// <summary>Finds out whether this node is cut off, and reports it to readiness.</summary>
     public async Task CheckAsync()
     {
         if (!_hasJoined)

@@ -107,7 +107,7 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
     /// <summary>
     /// Decides the next share. What is less holds at once, because the others may take it; what is more after <see cref="Done"/>.
     /// </summary>
-    /// <returns>What the others are told; null: this node needs no share.</returns>
+    /// <returns>What the others get; null: this node needs no share.</returns>
     public double? Decide(TimeSpan now, in ShareView view)
     {
         var nodes = Math.Max(1, Math.Max(view.Nodes, view.Others.Count + 1));
@@ -148,7 +148,7 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
         }
     }
 
-    /// <summary>Nobody could be told, or nobody knows whether they were.</summary>
+    /// <summary>No report arrived, or it is not known whether one did.</summary>
     /// <param name="now">The moment.</param>
     /// <param name="nodes">How many nodes there are, where none was ever seen with sessions of the name.</param>
     public void Failed(TimeSpan now, int nodes)

@@ -17,7 +17,7 @@ internal static class ShareTimes
     /// <summary>How often it reports one of which no other node has sessions.</summary>
     public static readonly TimeSpan Lone = TimeSpan.FromSeconds(2);
 
-    /// <summary>The least time between two reports, whatever happens.</summary>
+    /// <summary>The shortest time between two reports, in any case.</summary>
     public static readonly TimeSpan Least = TimeSpan.FromMilliseconds(50);
 
     /// <summary>
@@ -26,7 +26,7 @@ internal static class ShareTimes
     /// </summary>
     public static readonly TimeSpan Kept = TimeSpan.FromSeconds(4);
 
-    /// <summary>How long it has the equal part. Others take it a moment later, so the node goes on with half of it.</summary>
+    /// <summary>How long it has the equal part. Others take it a moment later, so the node continues with half of it.</summary>
     public static readonly TimeSpan Reserved = ShareView.Reserved - TimeSpan.FromSeconds(10);
 
     /// <summary>How long after an outage a node takes no more than an equal part: others may not be back yet.</summary>

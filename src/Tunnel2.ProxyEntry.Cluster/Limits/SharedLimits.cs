@@ -106,7 +106,7 @@ internal sealed class SharedLimits
                 wait = ClusterTimes.LongestWait;
             }
 
-            // Whatever wakes it, it rests a little. After a failure nothing cuts the wait short.
+            // After any wake it rests a little. After a failure nothing cuts the wait short.
             var rest = _failures > 0 ? wait : ShareTimes.Least;
             await Task.Delay(rest, _timeProvider, cancellationToken).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             var woken = Volatile.Read(ref _woken).Task;
@@ -168,7 +168,7 @@ internal sealed class SharedLimits
         now = Now;
         return _shared.IsEmpty ? ShareTimes.IdleLook : _shared.Values.Min(shared => Next(shared, now));
 
-        // Whoever has no demand yet is looked at once a second, in case that it gets some.
+        // A limit without demand is looked at once a second, in case that it gets some.
         static TimeSpan Next(SharedName shared, TimeSpan now) =>
             shared.Limit.DueIn(now) is var due && due < ShareTimes.Slow ? due : ShareTimes.Slow;
     }

@@ -62,7 +62,7 @@ internal static class TierShares
             sharing++;
         }
 
-        // What nobody wants is for all alike.
+        // What no node wants is divided equally among all.
         var whole = Math.Max(0, 1 - reserved);
         var (floor, alike) = (Floor(nodes), Math.Max(0, (whole - total) / sharing));
         var wanted = Wanted(demand);

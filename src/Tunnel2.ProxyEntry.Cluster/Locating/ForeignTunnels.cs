@@ -16,7 +16,7 @@ internal sealed class ForeignTunnels : IForeignTunnels
     /// <summary>How many are known at most; the oldest registrations count.</summary>
     public const int Most = 10_000;
 
-    /// <summary>The kind under which a change is told.</summary>
+    /// <summary>The kind under which a change is reported.</summary>
     public const string Kind = "tunnels";
 
     /// <summary>Longer than a registration takes, with the wait for its turn.</summary>

@@ -4,7 +4,7 @@ using System.Diagnostics.CodeAnalysis;
 namespace Tunnel2.ProxyEntry.Cluster.Locating;
 
 /// <summary>
-/// Where names of other nodes are, and which names nobody serves. Bounded: a full cache loses some entry for each new one. Thread-safe.
+/// Where names of other nodes are, and which names no node serves. Bounded: a full cache loses some entry for each new one. Thread-safe.
 /// </summary>
 internal sealed class LocationCache
 {
@@ -14,10 +14,12 @@ internal sealed class LocationCache
     /// <summary>How long a name counts as unknown.</summary>
     public static readonly TimeSpan UnknownFor = TimeSpan.FromSeconds(1);
 
-    /// <summary>How long a name counts as unknown where that it is known would be heard, and a wildcard serves it meanwhile.</summary>
+    /// <summary>
+    /// How long a name counts as unknown where this node would hear of its registration. Until then a wildcard serves it.
+    /// </summary>
     public static readonly TimeSpan UnheardFor = TimeSpan.FromSeconds(10);
 
-    /// <summary>How long after missed changes a place from before is better than that nobody serves the name.</summary>
+    /// <summary>How long after missed changes a place from before is better than no place at all.</summary>
     public static readonly TimeSpan DoubtedFor = TimeSpan.FromSeconds(10);
 
     private readonly ConcurrentDictionary<string, NodePlaces> _known = new(StringComparer.Ordinal);
@@ -47,14 +49,14 @@ internal sealed class LocationCache
     /// <summary>Looks up a name, without an allocation.</summary>
     public bool TryGet(ReadOnlySpan<char> name, [MaybeNullWhen(false)] out NodePlaces places) => _lookup.TryGetValue(name, out places);
 
-    /// <summary>Where a name was, by places that are doubted: better than nothing, while nobody can be asked.</summary>
+    /// <summary>Where a name was, by places that are doubted: better than nothing, while the database cannot be asked.</summary>
     public NodePlaces? Doubted(string name) => _doubted.GetValueOrDefault(name);
 
-    /// <summary>Whether nobody served the name a moment ago.</summary>
+    /// <summary>Whether no node served the name a moment ago.</summary>
     public bool IsUnknown(string name) =>
         _unknown.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnknownFor;
 
-    /// <summary>Whether nobody served the name lately, and nothing was heard of it since. Without an allocation.</summary>
+    /// <summary>Whether no node served the name lately, and nothing was heard of it since. Without an allocation.</summary>
     public bool WasUnknown(ReadOnlySpan<char> name) =>
         _unknownLookup.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnheardFor;
 
@@ -84,7 +86,7 @@ internal sealed class LocationCache
         }
     }
 
-    /// <summary>Nobody serves a name now.</summary>
+    /// <summary>No node serves a name now.</summary>
     public void SetUnknown(string name)
     {
         _doubted.TryRemove(name, out _);
@@ -101,7 +103,7 @@ internal sealed class LocationCache
         }
     }
 
-    /// <summary>Somebody serves a name: it is no longer unknown.</summary>
+    /// <summary>A node serves a name: it is no longer unknown.</summary>
     public void ForgetUnknown(string name)
     {
         if (_unknown.TryRemove(name, out _))

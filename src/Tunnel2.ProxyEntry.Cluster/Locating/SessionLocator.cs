@@ -277,7 +277,7 @@ internal sealed class SessionLocator : ISessionLocator
 
             if (found.Without(place => place.Node.NodeId == _node.Facts.Node) is not { } others)
             {
-                // Its session has just registered, or has just left: the node's own directory tells which, in a moment.
+                // Its session has just registered, or has just left: the node's own directory shows which, in a moment.
                 _metrics.Missed("unknown");
                 var here = KeepHere(name, found);
                 if (question.IsOvertaken)

@@ -19,7 +19,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
     /// <summary>How many registrations are at the database at once.</summary>
     public const int MostClaims = 4;
 
-    /// <summary>What an older uplink of an agent that has moved is told.</summary>
+    /// <summary>The reason that an older uplink of an agent that has moved gets.</summary>
     private const string MovedText = "The agent has a newer session at another node.";
 
     /// <summary>How long a registration waits for its turn; the agent waits longer for its answer.</summary>
@@ -75,7 +75,9 @@ internal sealed class ClusterDirectory : ISessionDirectory
     /// <inheritdoc/>
     public event Action<EntrySession>? Registered;
 
-    /// <summary>Raised when the database has to be told something, or should be looked at. Handlers must not block or throw.</summary>
+    /// <summary>
+    /// Raised when there is something to report to the database, or it should be looked at. Handlers must not block or throw.
+    /// </summary>
     public event Action? HasWork;
 
     /// <inheritdoc/>
@@ -137,7 +139,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
 
             if (!unavailable.IsLocked)
             {
-                // A row that somebody has locked is that of one name.
+                // A locked row is that of one name.
                 _node.MarkUnready(unavailable.Reason);
             }
 
@@ -216,7 +218,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
             return state;
         }
 
-        // This process stood still for longer than its lease. Requests wait until it has looked whether the name is still its own.
+        // This process was stopped for longer than its lease. Requests wait until it has looked whether the name is still its own.
         session = null;
         return NameState.Offline;
     }
@@ -432,7 +434,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
     /// <summary>
     /// A session was superseded here that has another place in the database: one process has changed how it shares the name.
     /// </summary>
-    /// <returns>Whether the database has to be told.</returns>
+    /// <returns>Whether the change must be reported to the database.</returns>
     private bool LeaveUnsynchronized(string name, EntrySession? superseded)
     {
         if (superseded is null
@@ -447,7 +449,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
     }
 
     /// <summary>
-    /// The database gave a name that this node keeps for another owner, or serves: that comes first, and the database is told.
+    /// The database gave a name that this node keeps for another owner, or serves: that comes first, and is reported to the database.
     /// </summary>
     private void UndoUnsynchronized(EntrySession session, NameShare? share, NameEntry[] rivals, NodeLease lease, long epoch)
     {

@@ -50,7 +50,7 @@ internal static class Digests
     /// <summary>Whether a session's service works.</summary>
     public static bool IsHealthy(EntrySession session) => session.Member?.IsHealthy ?? true;
 
-    /// <summary>A digest of several values, whatever is in them: the digest of their digests.</summary>
+    /// <summary>A digest of several values with any content: the digest of their digests.</summary>
     private static byte[] Hash(params ReadOnlySpan<byte[]> parts)
     {
         using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);

@@ -30,10 +30,10 @@ internal sealed class NameEntry
     /// <summary>When <see cref="StoredState.Left"/> began, a timestamp.</summary>
     public long LeftAt { get; set; }
 
-    /// <summary>Whether the database has yet to be told.</summary>
+    /// <summary>Whether it is still to be reported to the database.</summary>
     public bool IsWaiting { get; set; }
 
-    /// <summary>Whether the database could not hear of it because somebody has locked the name's row.</summary>
+    /// <summary>Whether the database could not hear of it because the name's row is locked.</summary>
     public bool WasAside { get; set; }
 
     /// <summary>The newest epoch of this node's own.</summary>

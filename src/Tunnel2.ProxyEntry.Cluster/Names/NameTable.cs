@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Names;
 /// </summary>
 internal sealed class NameTable(TimeProvider timeProvider)
 {
-    /// <summary>How many names are told to the database at once.</summary>
+    /// <summary>How many names are reported to the database at once.</summary>
     public const int Portion = 200;
 
     private readonly Dictionary<string, NameEntry[]> _entries = new(StringComparer.Ordinal);
@@ -28,7 +28,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
     /// <summary>Changes with what <see cref="SharedUnsynchronized"/> gives. Read without the lock.</summary>
     public int SharedVersion => Volatile.Read(ref _sharedVersion);
 
-    /// <summary>Whether the database has yet to be told something.</summary>
+    /// <summary>Whether something is still to be reported to the database.</summary>
     public bool HasWorkUnsynchronized => _waiting.Count > 0;
 
     /// <summary>A claim is sent to the database. <see cref="EndClaimUnsynchronized"/> must follow.</summary>
@@ -101,7 +101,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
     public void PutWaitingUnsynchronized(EntrySession session, NameShare? share, long localEpoch, long since) => SetUnsynchronized(
         new NameEntry { Session = session, LocalEpoch = localEpoch, Share = share, Base = since }, isWaiting: true);
 
-    /// <summary>Something changed that the database has yet to be told.</summary>
+    /// <summary>Something changed that is still to be reported to the database.</summary>
     public void MarkUnsynchronized(NameEntry entry)
     {
         entry.IsWaiting = true;
@@ -178,7 +178,9 @@ internal sealed class NameTable(TimeProvider timeProvider)
         _aside.Clear();
     }
 
-    /// <summary>The next portion of what the database has yet to be told. It stays until <see cref="DoneUnsynchronized"/>.</summary>
+    /// <summary>
+    /// The next portion of what is still to be reported to the database. It stays until <see cref="DoneUnsynchronized"/>.
+    /// </summary>
     public NameWork TakeUnsynchronized(int most = Portion)
     {
         var claims = new List<(NameEntry, NameClaim)>();
@@ -197,7 +199,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
             }
             else
             {
-                // It came and went while nobody could be told.
+                // It came and went while the database did not answer.
                 DoneUnsynchronized(entry);
             }
         }
@@ -260,7 +262,7 @@ internal sealed class NameTable(TimeProvider timeProvider)
 
     private void SetUnsynchronized(NameEntry entry, bool isWaiting)
     {
-        // What left and was told is not needed beside one that serves.
+        // What left and was reported is not needed beside one that serves.
         KeepUnsynchronized(
             entry.Session.Name,
             other => NameShare.AreBeside(other.Share, entry.Share) && (other.State != StoredState.Left || other.IsWaiting));

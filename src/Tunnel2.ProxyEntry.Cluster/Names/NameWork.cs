@@ -2,7 +2,7 @@ using Tunnel2.ProxyEntry.Cluster.Stores;
 
 namespace Tunnel2.ProxyEntry.Cluster.Names;
 
-/// <summary>What the database has yet to be told, one portion of it.</summary>
+/// <summary>What is still to be reported to the database, one portion of it.</summary>
 /// <param name="Claims">Names to publish, with the entries that they are of.</param>
 /// <param name="Changes">Registrations to change, with the entries that they are of.</param>
 internal sealed record NameWork(

@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Nodes;
 /// <param name="places">How many.</param>
 /// <param name="patience">How long a caller waits for a place.</param>
 /// <param name="timeProvider">The clock.</param>
-[SuppressMessage("Design", "CA1001", Justification = "A semaphore whose wait handle nobody asks for holds nothing to dispose of.")]
+[SuppressMessage("Design", "CA1001", Justification = "A semaphore whose wait handle no code asks for holds nothing to dispose of.")]
 internal sealed class CallLane(int places, TimeSpan patience, TimeProvider timeProvider)
 {
     private readonly SemaphoreSlim _places = new(places);

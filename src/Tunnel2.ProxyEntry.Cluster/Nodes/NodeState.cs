@@ -8,7 +8,8 @@ namespace Tunnel2.ProxyEntry.Cluster.Nodes;
 /// </summary>
 /// <remarks>
 /// The fence is a moment, not a state: a process that was stopped for a minute finds the moment passed before it does anything else.
-/// While the database does not answer, each failed look moves it on, because then nobody else can have taken a name that others could see.
+/// While the database does not answer, each failed look moves it on, because then no other node can have taken a name that others could
+/// see.
 /// </remarks>
 internal sealed class NodeState
 {
@@ -44,7 +45,7 @@ internal sealed class NodeState
     /// <summary>Why there is none.</summary>
     public string Trouble => Volatile.Read(ref _trouble);
 
-    /// <summary>Whether the node may serve its names. A stopped process that goes on may not, until it has looked.</summary>
+    /// <summary>Whether the node may serve its names. A stopped process that continues may not, until it has looked.</summary>
     public bool MayServe => _timeProvider.GetTimestamp() <= Volatile.Read(ref _servesUntil);
 
     /// <summary>The time since the lease was last renewed.</summary>
@@ -60,7 +61,7 @@ internal sealed class NodeState
     public void Rename() => Volatile.Write(ref _facts, _facts with { Node = $"{_facts.Node}~{_facts.Process.ToString("N")[..6]}" });
 
     /// <summary>
-    /// An epoch was seen. One that no clock leads to is a mistake of somebody's: the sequence, lifted over it, would have no numbers left.
+    /// An epoch was seen. One that no clock leads to is a mistake, made by hand: the sequence, lifted over it, would have no numbers left.
     /// </summary>
     public void See(long epoch)
     {

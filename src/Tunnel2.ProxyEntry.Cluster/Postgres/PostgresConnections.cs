@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Cluster.Stores;
 namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 
 /// <summary>
-/// Connections to the database, and calls with a deadline that holds whatever the database and the network do. Thread-safe.
+/// Connections to the database, and calls with a deadline that does not depend on the database or the network. Thread-safe.
 /// </summary>
 internal sealed class PostgresConnections : IAsyncDisposable
 {
@@ -110,7 +110,7 @@ internal sealed class PostgresConnections : IAsyncDisposable
         PostgresException { SqlState: PostgresErrorCodes.ReadOnlySqlTransaction } =>
             new StoreUnavailableException("read-only", cause: exception),
         PostgresException { SqlState: PostgresErrorCodes.LockNotAvailable } =>
-            new StoreUnavailableException("somebody has locked a table or a row", cause: exception) { IsLocked = true },
+            new StoreUnavailableException("a transaction has locked a table or a row", cause: exception) { IsLocked = true },
         PostgresException { SqlState: var state } => new StoreUnavailableException(WordsFor(state), cause: exception),
         NpgsqlException { InnerException: TimeoutException } => new StoreUnavailableException("timed out", cause: exception),
         NpgsqlException { InnerException: AuthenticationException } =>

@@ -3,7 +3,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 /// <summary>The statements about nodes alone.</summary>
 internal static class PostgresNodeSql
 {
-    /// <summary>What stands before the node in a notice that it should look around.</summary>
+    /// <summary>The text before the node in a notice that it should look around.</summary>
     public const string LookNotice = "look\n";
 
     /// <summary>
@@ -22,8 +22,8 @@ internal static class PostgresNodeSql
         order by lease_until desc limit 16)
         """;
 
-    /// <summary>$1 node: all nodes look around, since there is one more.</summary>
-    public const string TellJoined = "select pg_notify('tunnel2_' || current_schema(), E'look\\n' || $1)";
+    /// <summary>$1 node: all nodes look around, because there is one more.</summary>
+    public const string NotifyJoined = "select pg_notify('tunnel2_' || current_schema(), E'look\\n' || $1)";
 
     /// <summary>$1 node, $2 incarnation: it has left, and all nodes look around.</summary>
     public const string Release =

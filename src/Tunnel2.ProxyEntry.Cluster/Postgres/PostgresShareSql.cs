@@ -4,8 +4,8 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 internal static class PostgresShareSql
 {
     /// <summary>
-    /// A crash of the database may lose what was decided a moment before, so no commit waits for the disk. A node that stands still in the
-    /// middle of it holds up nobody for longer than a second.
+    /// A crash of the database may lose what was decided a moment before, so no commit waits for the disk. A node that stops in the
+    /// middle of it holds up no other node for longer than a second.
     /// </summary>
     public const string Settings =
         """
@@ -54,7 +54,7 @@ internal static class PostgresShareSql
     public const string Remove = "delete from tunnel2_shares where node = $1 and name = any($2)";
 
     /// <summary>
-    /// What nobody counts on any more, and what was written before the database's clock was set back: a node that lives writes it again.
+    /// What no node counts on any more, and what was written before the database's clock was set back: a node that lives writes it again.
     /// </summary>
     public const string Tidy =
         """

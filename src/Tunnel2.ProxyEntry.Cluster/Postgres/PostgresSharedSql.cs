@@ -3,7 +3,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 /// <summary>The statements about what nodes share. A change first locks the row of the kind, which has no key.</summary>
 internal static class PostgresSharedSql
 {
-    /// <summary>What stands before the kind in a notice that it has changed.</summary>
+    /// <summary>The text before the kind in a notice that it has changed.</summary>
     public const string SharedNotice = "shared\n";
 
     /// <summary>

@@ -69,7 +69,7 @@ internal static class PostgresSql
         """;
 
     /// <summary>
-    /// $1 names: why a claim of them was refused. An hour of a time is enough: it may be one that somebody has written by hand.
+    /// $1 names: why a claim of them was refused. An hour of a time is enough: it may be one that was written by hand.
     /// </summary>
     public const string Holders =
         """

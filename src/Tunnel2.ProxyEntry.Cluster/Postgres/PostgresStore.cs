@@ -19,7 +19,7 @@ internal sealed partial class PostgresStore : IClusterStore
 
     /// <param name="connectionString">The setting.</param>
     /// <param name="logger">The log.</param>
-    /// <param name="deadline">How long a call may take; null: a second. For programs that nobody waits for.</param>
+    /// <param name="deadline">How long a call may take; null: a second. For programs that no request waits for.</param>
     public PostgresStore(string connectionString, ILogger<PostgresStore> logger, TimeSpan? deadline = null)
     {
         _connections = new PostgresConnections(connectionString, deadline);
@@ -56,7 +56,7 @@ internal sealed partial class PostgresStore : IClusterStore
                     return null;
                 }
 
-                await ScalarAsync(connection, PostgresNodeSql.TellJoined, token, new NpgsqlParameter { Value = node.Node })
+                await ScalarAsync(connection, PostgresNodeSql.NotifyJoined, token, new NpgsqlParameter { Value = node.Node })
                     .ConfigureAwait(false);
                 return new NodeLease(node.Node, number);
             },

@@ -45,7 +45,7 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
         }
     }
 
-    /// <summary>Looks at every kind. A failure is no reason not to start: the node goes on with its copies.</summary>
+    /// <summary>Looks at every kind. A failure is no reason not to start: the node continues with its copies.</summary>
     public Task LookAsync(CancellationToken cancellationToken) => LookAsync(isAll: true, cancellationToken);
 
     /// <summary>Looks when that is due, until it is cancelled.</summary>
@@ -169,18 +169,18 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
             try
             {
                 await kind.Look(cancellationToken).ConfigureAwait(false);
-                if (kind.Told is not null)
+                if (kind.Reported is not null)
                 {
-                    kind.Told = null;
+                    kind.Reported = null;
                     ClusterLog.SharedBack(logger, name);
                 }
             }
             catch (SharedUnavailableException exception)
             {
                 isWell = false;
-                if (kind.Told != exception.Reason)
+                if (kind.Reported != exception.Reason)
                 {
-                    kind.Told = exception.Reason;
+                    kind.Reported = exception.Reason;
                     ClusterLog.SharedLost(logger, name, exception.Reason);
                 }
             }
@@ -205,6 +205,6 @@ internal sealed class SharedDocuments(ISharedStore store, TimeProvider timeProvi
         public Func<CancellationToken, Task> Look { get; } = look;
 
         /// <summary>The last reason in the log. Of the loop alone.</summary>
-        public string? Told { get; set; }
+        public string? Reported { get; set; }
     }
 }

@@ -63,11 +63,11 @@ internal interface IClusterStore : IAsyncDisposable
     /// <summary>What a node should know of itself and of others, besides names.</summary>
     Task<NodeSurroundings> LookAroundAsync(string node, CancellationToken cancellationToken);
 
-    /// <summary>Takes a node that lives out of service, or back into it, and tells it.</summary>
+    /// <summary>Takes a node that lives out of service, or back into it, and notifies it.</summary>
     /// <returns>False when there is no such node.</returns>
     Task<bool> SetDrainedAsync(string node, bool isDrained, CancellationToken cancellationToken);
 
-    /// <summary>Removes what nobody needs any more: names that were left long ago, and nodes that were lost long ago.</summary>
+    /// <summary>Removes what no node needs any more: names that were left long ago, and nodes that were lost long ago.</summary>
     Task TidyAsync(CancellationToken cancellationToken);
 
     /// <summary>Hears changes until the connection fails, which it reports within some seconds.</summary>

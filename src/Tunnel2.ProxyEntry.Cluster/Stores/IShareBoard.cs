@@ -1,7 +1,7 @@
 namespace Tunnel2.ProxyEntry.Cluster.Stores;
 
 /// <summary>
-/// Where nodes say what they want of limits that they share, and see what others have. One node after the other: nobody else's share of a
+/// Where nodes say what they want of limits that they share, and see what others have. One node after the other: no other node's share of a
 /// name changes between what a node sees and what it decides. Thread-safe.
 /// </summary>
 internal interface IShareBoard

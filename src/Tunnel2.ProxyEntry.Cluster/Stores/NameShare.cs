@@ -2,7 +2,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 
 /// <summary>The place of a session under a name that several share.</summary>
 /// <param name="Group">A digest of what those have in common that belong together. Who has another one takes the name as a whole.</param>
-/// <param name="Member">A digest that tells the sessions of a name apart: a session takes over from one of the same place only.</param>
+/// <param name="Member">A digest that distinguishes the sessions of a name: a session takes over from one of the same place only.</param>
 /// <param name="IsPool">Whether its agents share the name by their user's wish; otherwise one process has several sessions.</param>
 /// <param name="IsHealthy">Whether its service works.</param>
 internal sealed record NameShare(byte[] Group, byte[] Member, bool IsPool, bool IsHealthy = true)

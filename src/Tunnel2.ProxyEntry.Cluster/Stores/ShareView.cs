@@ -9,7 +9,7 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
     /// <summary>A node without a report for this long may be cut off. It reports more often where it has a share.</summary>
     public static readonly TimeSpan Silence = TimeSpan.FromSeconds(2.5);
 
-    /// <summary>The same for the lease of a node that reports nothing, because nobody asked it for the name.</summary>
+    /// <summary>The same for the lease of a node that reports nothing, because no visitor asked it for the name.</summary>
     public static readonly TimeSpan SilenceOfLease = TimeSpan.FromSeconds(3.5);
 
     /// <summary>How long others count on the last share of a silent node. Then it has an equal part.</summary>

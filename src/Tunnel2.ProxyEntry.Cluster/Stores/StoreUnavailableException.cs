@@ -15,6 +15,6 @@ internal sealed class StoreUnavailableException(string reason, bool isSchemaMiss
     /// <summary>The tables are not there: they have to be made before the next try.</summary>
     public bool IsSchemaMissing { get; } = isSchemaMissing;
 
-    /// <summary>Somebody holds a lock on a table, or on a row: the database itself is there.</summary>
+    /// <summary>A transaction holds a lock on a table, or on a row: the database itself is there.</summary>
     public bool IsLocked { get; init; }
 }

@@ -9,6 +9,6 @@ internal enum StoredState
     /// <summary>A session serves it and lets a successor of the same owner take it.</summary>
     HandingOver = 1,
 
-    /// <summary>Nobody serves it; it may be kept for its owner.</summary>
+    /// <summary>No node serves it; it may be kept for its owner.</summary>
     Left = 2,
 }

@@ -20,13 +20,13 @@ internal sealed record AgentSettings(string Id, TokenHash? TokenHash, ImmutableA
     /// </summary>
     public string? CertificateName { get; init; }
 
-    /// <summary>Who may visit its tunnels, whatever the agent says; null: the agent decides.</summary>
+    /// <summary>Who may visit its tunnels; null: the agent decides.</summary>
     public ForcedAccess? Access { get; init; }
 
-    /// <summary>The policy of its tunnels, whatever the agent says; null: none.</summary>
+    /// <summary>The policy of its tunnels, which the agent cannot change; null: none.</summary>
     public Policy? Policy { get; init; }
 
-    /// <summary>Which signature its requests need, whatever the agent says; null: none.</summary>
+    /// <summary>Which signature its requests need, which the agent cannot change; null: none.</summary>
     public WebhookRule? Webhook { get; init; }
 
     /// <summary>How many sessions it may have at once; null: the default of all agents.</summary>

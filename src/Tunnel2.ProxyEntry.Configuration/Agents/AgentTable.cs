@@ -139,12 +139,12 @@ internal sealed class AgentTable
         return _tiers.Contains(tier) ? _tiers.Find(tier) : new RateTier(tier, 1, 1);
     }
 
-    /// <summary>Who may visit the tunnels of an agent with this grant, whatever the agent says; null: the agent decides.</summary>
+    /// <summary>Who may visit the tunnels of an agent with this grant; null: the agent decides.</summary>
     public ForcedAccess? AccessOf(AgentGrant? grant) => grant is null ? null : EntryOf(grant)?.Access;
 
     /// <summary>
-    /// The policies of a session, whatever its agent says, in the order of the walk: of the settings for its agent, then those that the
-    /// server keeps for its agent, its token and its name.
+    /// The policies of a session, which its agent cannot change, in the order of the walk: of the settings for its agent, then those that
+    /// the server keeps for its agent, its token and its name.
     /// </summary>
     /// <param name="grant">How the agent was admitted; null for an agent without a token.</param>
     /// <param name="name">The session's name (lower case).</param>
@@ -160,7 +160,7 @@ internal sealed class AgentTable
         return found.ToImmutable();
     }
 
-    /// <summary>Which signature the requests to an agent with this grant need, whatever the agent says; null: none.</summary>
+    /// <summary>Which signature the requests to an agent with this grant need, which the agent cannot change; null: none.</summary>
     public WebhookRule? WebhookOf(AgentGrant? grant) => grant is null ? null : Find(grant.AgentId)?.Webhook;
 
     /// <summary>
@@ -200,7 +200,7 @@ internal sealed class AgentTable
 
         foreach (var other in _agents)
         {
-            // Tokens of one agent do not stand in each other's way: the names belong to the agent.
+            // Tokens of one agent do not exclude each other: the names belong to the agent.
             if (other != agent && !other.IsExpired && other.Id != agent?.Id && Specificity(other, name) > own)
             {
                 return false;

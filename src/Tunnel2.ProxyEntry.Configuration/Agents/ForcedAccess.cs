@@ -5,7 +5,7 @@ using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.ProxyEntry.Agents;
 
-/// <summary>Who may visit the tunnels of an agent, whatever the agent says. Immutable.</summary>
+/// <summary>Who may visit the tunnels of an agent. The agent cannot change it. Immutable.</summary>
 /// <param name="Users">Those who may log in; empty: no login is needed.</param>
 /// <param name="Allowed">Networks that may visit; empty: all.</param>
 /// <param name="Denied">Networks that may not visit, allowed or not.</param>

@@ -3,7 +3,7 @@ using System.Buffers;
 namespace Tunnel2.ProxyEntry.Agents;
 
 /// <summary>
-/// Which public names an agent may claim: a name in which <c>*</c> stands for any characters, or domains: <c>app.example.org</c>,
+/// Which public names an agent may claim: a name in which <c>*</c> matches any characters, or domains: <c>app.example.org</c>,
 /// <c>*.example.org</c> for all below it, <c>*.*</c> for any. A pattern without a dot never covers a domain. Immutable.
 /// </summary>
 internal sealed class NamePattern
@@ -19,7 +19,7 @@ internal sealed class NamePattern
     /// <summary>Whether it is about domains.</summary>
     public bool IsOfDomains => DomainName.IsMeant(_text);
 
-    /// <summary>Whether it is about any domain, whoever owns it.</summary>
+    /// <summary>Whether it is about any domain, of any owner.</summary>
     public bool IsOfAnyDomain => _text == AnyDomain;
 
     /// <summary>Whether it is one name, without a wildcard.</summary>

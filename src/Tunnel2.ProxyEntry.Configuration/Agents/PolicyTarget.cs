@@ -9,7 +9,7 @@ internal enum PolicyScope
     /// <summary>A token that the server keeps: the tunnels that it let in.</summary>
     Token,
 
-    /// <summary>A name: the session that has it, of whatever agent.</summary>
+    /// <summary>A name: the session that has it, of any agent.</summary>
     Name,
 }
 

@@ -12,7 +12,7 @@ internal sealed class NodeLinkSettings(SettingsReader read)
 
     private readonly string? _advertise = read.Value<string?>(
         SettingKeys.ClusterAdvertise, null, "host:port",
-        "where other nodes reach `Cluster:Listen`. Needed when that is an address of no one machine, such as `*:12004`",
+        "where other nodes reach `Cluster:Listen`. Needed when that address belongs to no single machine, such as `*:12004`",
         ParseAdvertise, inWords: "`Cluster:Listen`");
 
     private readonly string? _certificate = read.Text(
@@ -37,7 +37,7 @@ internal sealed class NodeLinkSettings(SettingsReader read)
     public string Authorities { get; private set; } = "";
 
     /// <summary>
-    /// Where other nodes reach this one. Only with <see cref="Listen"/>; port 0 stands for the one that the system chose.
+    /// Where other nodes reach this one. Only with <see cref="Listen"/>; port 0 means the one that the system chose.
     /// </summary>
     public string Advertise { get; private set; } = "";
 

@@ -87,7 +87,7 @@ internal sealed class OidcEntry(SettingsReader read)
         {
             read.Report(
                 $"{path}:{EmailsKey}",
-                "is missing, and so are AllowDomains and AllowGroups: no one could enter. * lets in everybody whom the provider knows.");
+                "is missing, and so are AllowDomains and AllowGroups: no visitor could enter. * lets in all whom the provider knows.");
         }
 
         if (SecretFile is { } file)

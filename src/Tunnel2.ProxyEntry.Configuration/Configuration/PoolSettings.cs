@@ -3,7 +3,7 @@ namespace Tunnel2.ProxyEntry.Configuration;
 /// <summary>The settings of names that several agents share. Immutable.</summary>
 internal sealed class PoolSettings(SettingsReader read)
 {
-    /// <summary>The most that <see cref="Members"/> can be.</summary>
+    /// <summary>The highest value of <see cref="Members"/>.</summary>
     public const int MostMembers = 64;
 
     /// <summary>How many sessions may share a name.</summary>

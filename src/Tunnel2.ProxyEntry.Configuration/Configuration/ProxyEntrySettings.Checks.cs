@@ -154,7 +154,7 @@ internal sealed partial class ProxyEntrySettings
         {
             read.Report(
                 SettingKeys.AdminListen,
-                $"{AdminListen} can be reached from other machines without a token: anybody could read metrics and use the API. "
+                $"{AdminListen} can be reached from other machines without a token: any caller could read metrics and use the API. "
                 + "Set Tunnel2:Admin:Token or listen on 127.0.0.1.");
         }
 
@@ -177,7 +177,7 @@ internal sealed partial class ProxyEntrySettings
         {
             read.Report(
                 SettingKeys.RelayListen,
-                $"{relay} can be reached from other machines without a token: anybody could see every request. "
+                $"{relay} can be reached from other machines without a token: any caller could see every request. "
                 + "Set Tunnel2:Admin:Token, or Tunnel2:Relay:AllowRemote=true if the network is private.");
         }
     }
@@ -219,7 +219,7 @@ internal sealed partial class ProxyEntrySettings
         {
             read.Report(
                 SettingKeys.UplinkListen,
-                $"{UplinkListen} can be reached from other machines and no agent has a token: anybody could publish a service here. "
+                $"{UplinkListen} can be reached from other machines and no agent has a token: any program could publish a service here. "
                 + "Add Tunnel2:Agents:<id>:TokenHash (tunnel2-entry token create prints one) or set Tunnel2:AllowAnonymousAgents=true.");
         }
     }

@@ -208,7 +208,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
 
     public TimeSpan BodyIdleTimeout { get; } = read.DurationOrOff(
         "Timeouts:BodyIdle", "5m", "10ms", "24h",
-        "how long a body may stand still, and how long bytes sent to a visitor may stay unacknowledged (Linux). Silent upgraded "
+        "how long a body may stall, and how long bytes sent to a visitor may stay unacknowledged (Linux). Silent upgraded "
         + "connections have no limit");
 
     /// <summary>How long a request waits for the agent of a known name; zero: it does not wait.</summary>
@@ -245,7 +245,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     /// <summary>Bytes that may be held for visitors that do not read them; null: a share of the memory.</summary>
     public long? BufferBytes { get; } = 1024 * 1024 * read.NumberOr(
         "Limits:BufferMegabytes", "auto", 16, 65_536,
-        "MiB that may be held of bytes that agents have sent and visitors have not read. Above it, transfers that stand still are cut. "
+        "MiB that may be held of bytes that agents have sent and visitors have not read. Above it, stalled transfers are cut. "
         + "`auto`: a quarter of the memory, 16 to 256");
 
     public int MaxRequestHeadBytes { get; } = read.Number(

@@ -203,7 +203,7 @@ internal static class SettingValues
         else if (!IsDottedIPv4(host) || !IPAddress.TryParse(host, out address))
         {
             return host.Contains(':')
-                ? "is not host:port; an IPv6 address stands in brackets, such as [::1]:12000."
+                ? "is not host:port; an IPv6 address needs brackets, such as [::1]:12000."
                 : "has a host that is no IP address; use one, localhost or *.";
         }
 

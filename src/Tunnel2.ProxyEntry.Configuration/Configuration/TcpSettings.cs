@@ -22,7 +22,7 @@ internal sealed class TcpSettings(SettingsReader read)
         "how long a port is kept for its agent after the agent has left. With no other port left, the one that was left first is given "
         + "away"));
 
-    /// <summary>How long a connection may stand still; infinite: without limit.</summary>
+    /// <summary>How long a connection may be silent; infinite: without limit.</summary>
     public TimeSpan Idle { get; } = read.DurationOrOff(
         "Tcp:Idle", "off", "1s", "24h", "how long a connection of TCP or TLS by name may carry nothing: then it is cut");
 

@@ -8,7 +8,7 @@ namespace Tunnel2.ProxyEntry.Reload;
 internal abstract class WatchedReload : IReloadable
 {
     private readonly IChangeWatch _watch;
-    private string _told = "";
+    private string _reported = "";
     private volatile string _problem = "";
 
     protected WatchedReload(IChangeWatch watch) => _watch = watch;
@@ -21,7 +21,7 @@ internal abstract class WatchedReload : IReloadable
     {
         if (!_watch.HaveChanged())
         {
-            _told = "";
+            _reported = "";
             _problem = "";
             return;
         }
@@ -40,22 +40,22 @@ internal abstract class WatchedReload : IReloadable
         if (problems.Count == 0)
         {
             _watch.Accept();
-            _told = "";
+            _reported = "";
             _problem = "";
             return;
         }
 
         var words = string.Join('\n', problems);
-        if (words == _told)
+        if (words == _reported)
         {
             return;
         }
 
-        _told = words;
+        _reported = words;
         _problem = problems[0].Reason;
         foreach (var problem in problems)
         {
-            Tell(problem);
+            Report(problem);
         }
     }
 
@@ -65,5 +65,5 @@ internal abstract class WatchedReload : IReloadable
     protected abstract IReadOnlyList<ReloadProblem> Reload();
 
     /// <summary>Logs a problem.</summary>
-    protected abstract void Tell(ReloadProblem problem);
+    protected abstract void Report(ReloadProblem problem);
 }

@@ -10,7 +10,7 @@ internal sealed class ClientAuthoritySet
 
     private readonly X509Certificate2Collection _authorities;
 
-    /// <param name="authorities">The certificates of the authorities, at least one. They are trusted, whoever issued them.</param>
+    /// <param name="authorities">The certificates of the authorities, at least one. They are trusted with any issuer.</param>
     public ClientAuthoritySet(X509Certificate2Collection authorities)
     {
         ArgumentOutOfRangeException.ThrowIfZero(authorities.Count);

@@ -66,13 +66,13 @@ internal sealed class CertificateFolder : INamedCertificates, IReloadable
         {
             var found = PemPairs.In(_folder).Take(MaxCertificates + 1).ToList();
             var isTooMany = found.Count > MaxCertificates;
-            Tell(isTooMany ? $"there are more than {MaxCertificates} certificates, and the others are left out" : "");
+            Report(isTooMany ? $"there are more than {MaxCertificates} certificates, and the others are left out" : "");
             Look(isTooMany ? found[..MaxCertificates] : found);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
             // All certificates stay: the folder may be a mount that comes back.
-            Tell(OneLine(exception));
+            Report(OneLine(exception));
         }
     }
 
@@ -196,7 +196,7 @@ internal sealed class CertificateFolder : INamedCertificates, IReloadable
         }
     }
 
-    private void Tell(string problem)
+    private void Report(string problem)
     {
         if (problem.Length > 0 && problem != _problem)
         {

@@ -74,7 +74,7 @@ internal sealed class ReloadingCertificate : WatchedReload
     }
 
     /// <inheritdoc/>
-    protected override void Tell(ReloadProblem problem) => ProxyEntryLog.CertificateNotReloaded(_logger, _source.Path, problem.Reason);
+    protected override void Report(ReloadProblem problem) => ProxyEntryLog.CertificateNotReloaded(_logger, _source.Path, problem.Reason);
 
     private void WarnOfDates(ServerCertificate certificate)
     {

@@ -31,7 +31,7 @@ internal interface IForeignTunnels
     /// <summary>
     /// Asks, for all nodes, whether a name may have a port: of several that ask at once for one port, one name has it.
     /// </summary>
-    /// <exception cref="SharedUnavailableException">Nobody decides: the database does not answer.</exception>
+    /// <exception cref="SharedUnavailableException">The database, which decides, does not answer.</exception>
     /// <param name="kind">TCP or UDP.</param>
     /// <param name="port">The port, which is free at this node.</param>
     /// <param name="name">The name, whose registration follows at once.</param>

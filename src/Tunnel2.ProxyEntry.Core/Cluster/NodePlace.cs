@@ -2,7 +2,7 @@ namespace Tunnel2.ProxyEntry.Cluster;
 
 /// <summary>A session of a name at another node.</summary>
 /// <param name="Node">The node, with the number of the registration.</param>
-/// <param name="Member">Tells the sessions of a name apart; empty: the session has the name for itself.</param>
+/// <param name="Member">Distinguishes the sessions of a name; empty: the session has the name for itself.</param>
 /// <param name="IsHealthy">Whether its service works.</param>
 /// <param name="IsDraining">Whether its agent is about to stop and still serves.</param>
 /// <param name="Weight">Its share of the requests.</param>

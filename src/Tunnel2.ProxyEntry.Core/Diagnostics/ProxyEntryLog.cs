@@ -94,7 +94,7 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(
         2115, LogLevel.Warning,
-        "{Count} transfers that stood still were cut: {Held} of {Limit} MiB were held for visitors that read nothing "
+        "{Count} stalled transfers were cut: {Held} of {Limit} MiB were held for visitors that read nothing "
             + "(Limits:BufferMegabytes)")]
     public static partial void StalledTransfersCut(ILogger logger, int count, long held, long limit);
 
@@ -130,7 +130,7 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2207, LogLevel.Warning, "Admin request from {RemoteAddress} refused: {Reason}")]
     public static partial void AdminRefused(ILogger logger, IPAddress? remoteAddress, string reason);
 
-    [LoggerMessage(2208, LogLevel.Warning, "Test mode is on: anyone may choose a session id, and all of them share one origin")]
+    [LoggerMessage(2208, LogLevel.Warning, "Test mode is on: any agent may choose its session id, and all of them share one origin")]
     public static partial void TestModeIsOn(ILogger logger);
 
     [LoggerMessage(2209, LogLevel.Warning, "The time to finish is over: {Connections} connections of visitors are cut")]
@@ -225,7 +225,7 @@ internal static partial class ProxyEntryLog
 
     [LoggerMessage(
         2244, LogLevel.Information,
-        "The inspection of session {PublicName}, which began at another node, goes on here for {Seconds} s: the session has come")]
+        "The inspection of session {PublicName}, which began at another node, continues here for {Seconds} s: the session has come")]
     public static partial void InspectionFollows(ILogger logger, string publicName, long seconds);
 
     [LoggerMessage(2245, LogLevel.Warning, "The inspection of session {PublicName} is not shared with the other nodes now: {Reason}")]

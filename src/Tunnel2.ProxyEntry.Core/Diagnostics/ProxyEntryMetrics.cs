@@ -6,7 +6,7 @@ namespace Tunnel2.ProxyEntry.Diagnostics;
 
 /// <summary>
 /// ProxyEntry's metrics, as meter <c>Tunnel2.ProxyEntry</c>; those of requests are in <see cref="RequestMetrics"/>. Tags never contain
-/// names of tunnels, because anybody can register one. Thread-safe; recording allocates nothing.
+/// names of tunnels, because any agent can register one. Thread-safe; recording allocates nothing.
 /// </summary>
 internal sealed class ProxyEntryMetrics
 {

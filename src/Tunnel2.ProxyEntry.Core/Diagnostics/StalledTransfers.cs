@@ -25,12 +25,12 @@ internal sealed class StalledTransfers : IDisposable
             "By",
             "Bytes from agents that visitors have not read, in portions of 256 KiB; the first portion of each uplink is not counted.");
         meter.CreateObservableGauge(
-            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "Bytes that may be held before transfers that stand still are cut.");
+            "tunnel2.entry.receive.limit", () => Budget.Limit, "By", "Bytes that may be held before stalled transfers are cut.");
         meter.CreateObservableCounter(
             "tunnel2.entry.receive.cut",
             () => Budget.CutStreams,
             "{stream}",
-            "Transfers that were cut because they stood still and memory was short.");
+            "Transfers that were cut because they stalled and memory was short.");
     }
 
     /// <summary>The budget of all uplinks of this host.</summary>

@@ -6,8 +6,8 @@ using Tunnel2.ProxyEntry.Configuration;
 namespace Tunnel2.ProxyEntry.Domains;
 
 /// <summary>
-/// Fetches a page of a domain that an agent claims, from whoever has the domain now. The call is bounded in time and size, leads to no
-/// other host, and goes to the addresses that were checked: so no agent makes the server call machines of its own network. Thread-safe.
+/// Fetches a page of a domain that an agent claims, from the server that has the domain now. The call is bounded in time and size, leads to
+/// no other host, and goes to the addresses that were checked: so no agent makes the server call machines of its own network. Thread-safe.
 /// </summary>
 internal sealed class HttpProof : IDisposable
 {
@@ -143,7 +143,7 @@ internal sealed class HttpProof : IDisposable
         }
     }
 
-    /// <summary>Connects to an address that was found to be allowed: a second look of somebody else could find another one.</summary>
+    /// <summary>Connects to an address that was found to be allowed: a second look-up could find another one.</summary>
     private async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken stop)
     {
         // The system's look-up cannot be stopped once it runs; what it finds later counts no more.

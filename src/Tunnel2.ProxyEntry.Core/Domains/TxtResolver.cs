@@ -80,7 +80,7 @@ internal sealed class TxtResolver
                 case TxtAnswer.Failed:
                     return null;
                 default:
-                    // Somebody guesses, or an answer to an earlier question is late.
+                    // A stranger guesses, or an answer to an earlier question is late.
                     break;
             }
         }

@@ -96,7 +96,7 @@ internal enum ProxyError
     /// <summary>The backend did not begin its response within the limit.</summary>
     BackendTimeout,
 
-    /// <summary>The request's body stood still for longer than the limit.</summary>
+    /// <summary>The request's body stalled for longer than the limit.</summary>
     BodyIdleTimeout,
 
     /// <summary>Memory for unread bytes was short, and this visitor had read nothing for the longest time.</summary>

@@ -89,7 +89,7 @@ internal static class ProxyErrorCatalog
             "The service answered with more headers than a tunnel carries. Look for cookies or headers that grow."),
         Backend(ProxyError.BackendTimeout, 504, "backend-timeout", "http_response_timeout", "The service took too long to answer",
             "The service took the request, but did not begin its answer within the configured limit. It may still be working on it."),
-        Backend(ProxyError.BodyIdleTimeout, 504, "body-idle-timeout", "connection_read_timeout", "The transfer stood still",
+        Backend(ProxyError.BodyIdleTimeout, 504, "body-idle-timeout", "connection_read_timeout", "The transfer stalled",
             "No byte of the body moved for longer than the configured limit, so the exchange was ended."),
         Visitor(ProxyError.VisitorStalled, 408, "visitor-stalled", "The answer was not taken",
             "The client read nothing of the answer for too long while many others did the same, so the exchange was ended."),

@@ -54,7 +54,7 @@ internal sealed record ProxyErrorInfo
     public bool IsVisitorsFault => Leg == ProxyErrorLeg.Visitor || Status < 500;
 
     /// <summary>
-    /// Whether rules about who may visit turned the visitor away: the server did what it was told to do. The limit of a tier is none of
+    /// Whether rules about who may visit turned the visitor away: the server did what its settings say. The limit of a tier is none of
     /// them.
     /// </summary>
     public bool IsRefusal => Leg == ProxyErrorLeg.Entry && Error != ProxyError.RateLimit && Status is (401 or 403 or 429);

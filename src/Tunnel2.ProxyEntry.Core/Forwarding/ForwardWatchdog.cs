@@ -7,7 +7,7 @@ using Tunnel2.ProxyEntry.Requests;
 namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
-/// Ends requests that stand still for longer than the limits. All requests share one timer, and each event loop has its own list, so that
+/// Ends requests that stall for longer than the limits. All requests share one timer, and each event loop has its own list, so that
 /// loops do not wait for each other. Limits are accurate to a second. Thread-safe.
 /// </summary>
 internal sealed class ForwardWatchdog : IDisposable
@@ -15,7 +15,7 @@ internal sealed class ForwardWatchdog : IDisposable
     private static readonly TimeSpan _period = TimeSpan.FromSeconds(1);
 
     /// <summary>
-    /// How much longer a body of another node may stand still, in milliseconds: that node has the same limit, and is first.
+    /// How much longer a body of another node may stall, in milliseconds: that node has the same limit, and is first.
     /// </summary>
     private const long CarriedGrace = 5_000;
 
@@ -47,7 +47,7 @@ internal sealed class ForwardWatchdog : IDisposable
     public void Remove(ForwardedRequest request) => _lists[request.WatchedBy].Remove(request);
 
     /// <summary>
-    /// Waits for something that only the visitor can end. After the limit of bodies that stand still, the visitor is cut.
+    /// Waits for something that only the visitor can end. After the limit of stalled bodies, the visitor is cut.
     /// </summary>
     /// <param name="exchange">The visitor's exchange.</param>
     /// <param name="request">Its state; it may already be watched.</param>

@@ -13,7 +13,7 @@ internal sealed class DrainSignal
     /// <summary>Whether every response is the last of its connection. One volatile read, cheap enough for every request.</summary>
     public bool IsDraining => _isStopping || _isDrained;
 
-    /// <summary>What agents are told, as a sentence.</summary>
+    /// <summary>What agents hear, as a sentence.</summary>
     public string Reason => _isStopping ? "The server is stopping." : "The server was taken out of service for a while.";
 
     /// <summary>Begins the drain of a stop.</summary>

@@ -105,7 +105,7 @@ internal sealed partial class AccessGate
         return answer is null ? Refuse(error) : ProxyError.SignInRequired;
     }
 
-    /// <summary>Sends a person who calls a page to the provider. Whatever else it is cannot follow, and learns why it is refused.</summary>
+    /// <summary>Sends a person who calls a page to the provider. Any other visitor cannot follow, and learns why it is refused.</summary>
     private ProxyError AskToSignIn(VisitorExchange exchange, AccessNote note)
     {
         note.Answer = IsPageCall(exchange)

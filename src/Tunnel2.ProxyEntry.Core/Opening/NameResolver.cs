@@ -139,7 +139,7 @@ internal sealed class NameResolver
     }
 
     /// <summary>
-    /// Looks a domain up. The session of a wildcard does not stand in for a domain that another agent's list has, whose agent may be away.
+    /// Looks a domain up. The session of a wildcard does not serve a domain that another agent's list has, whose agent may be away.
     /// </summary>
     private NameState FindDomain(
         in RequestAddress address, Span<char> domain, int length, out ReadOnlySpan<char> name, out EntrySession? session)
@@ -176,7 +176,7 @@ internal sealed class NameResolver
 
         if (DomainName.FindMistake(domain) is not null)
         {
-            // An IP address, for example: nobody has it.
+            // An IP address, for example: no session has it.
             return 0;
         }
 

@@ -411,10 +411,10 @@ internal sealed class PatientOpener
     {
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
         var (stream, obstacle) = await _nodes!.OpenAsync(exchange, request, name, except).ConfigureAwait(false);
-        if (stream is null && obstacle == NodeObstacle.Nobody && !request.IsDomainAsked && DomainName.IsMeant(name)
+        if (stream is null && obstacle == NodeObstacle.NoNode && !request.IsDomainAsked && DomainName.IsMeant(name)
             && !DomainName.IsWildcard(name))
         {
-            // Nobody has the domain itself: the wildcard above it counts, here or at another node.
+            // No session has the domain itself: the wildcard above it counts, here or at another node.
             request.IsDomainAsked = true;
             result = TryOpen(exchange, request, except);
             var next = _names.GetName(exchange.Address, isDomainAsked: true);
@@ -432,7 +432,7 @@ internal sealed class PatientOpener
         }
 
         return stream is not null ? new OpenResult(null, null, stream)
-            : obstacle == NodeObstacle.Nobody ? new OpenResult(result.Error, null, null)
+            : obstacle == NodeObstacle.NoNode ? new OpenResult(result.Error, null, null)
             : new OpenResult(
                 obstacle == NodeObstacle.Unreachable ? ProxyError.NodeUnreachable : ProxyError.AgentOffline, null, null,
                 IsInCluster: true);

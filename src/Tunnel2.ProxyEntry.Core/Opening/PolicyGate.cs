@@ -154,7 +154,7 @@ internal sealed class PolicyGate
             return rates.TryTake(address, rate, _timeProvider, out wait);
         }
 
-        // A digest, so that a long value takes no room, and nobody can make values that fall together.
+        // A digest, so that a long value takes no room, and no visitor can make values that fall together.
         Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
         SHA256.HashData(Encoding.Latin1.GetBytes(string.Join(", ", values)), digest);
         var (upper, lower) = (BinaryPrimitives.ReadUInt64BigEndian(digest), BinaryPrimitives.ReadUInt64BigEndian(digest[8..]));

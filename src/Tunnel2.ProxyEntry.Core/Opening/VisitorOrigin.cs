@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Opening;
 
 /// <summary>
 /// Finds the address of the visitor of a request: the peer's or, behind trusted proxies, the last one in their <c>X-Forwarded-For</c> that
-/// is no trusted proxy. What stands before it is the visitor's own word.
+/// is no trusted proxy. What is before it is the visitor's own word.
 /// </summary>
 internal static class VisitorOrigin
 {

@@ -13,7 +13,7 @@ internal readonly record struct PolicyRateId(int Table, int Row, bool IsOfField,
 
 /// <summary>
 /// What is left of the rates of a session's rows: buckets, of which the oldest of a row makes room for a new one of that row, so that
-/// nobody empties another row's. Addresses and values of fields are apart too. A visitor chooses the value of a field: so an address has
+/// no row empties another row's. Addresses and values of fields are apart too. A visitor chooses the value of a field: so an address has
 /// only some values of its own at a time, and is counted by itself beyond them. There is no timer: a bucket gets what it has earned when it
 /// is asked. Thread-safe.
 /// </summary>

@@ -51,14 +51,14 @@ internal sealed class SessionRateLimit
     /// <summary>What this node may spend of the limit: 1 is all of it.</summary>
     public double Share => Volatile.Read(ref _share);
 
-    /// <summary>Whether somebody sets the share.</summary>
+    /// <summary>Whether the cluster sets the share.</summary>
     public bool IsShared => Volatile.Read(ref _pressed) is not null;
 
     /// <summary>Other nodes may have sessions under the same limit: from now on this node spends a share of it.</summary>
     /// <param name="share">
     /// Above 0, at most 1. The burst is shared as the rate is, and one request more for what is lost by rounding.
     /// </param>
-    /// <param name="pressed">Called for each request that is refused; must not block or throw. Null: nobody shares it any more.</param>
+    /// <param name="pressed">Called for each request that is refused; must not block or throw. Null: it is not shared any more.</param>
     public void Set(double share, Action? pressed)
     {
         lock (_changing)
@@ -116,7 +116,7 @@ internal sealed class SessionRateLimit
     /// <returns>How many bytes were written.</returns>
     public int WriteState(Span<byte> destination)
     {
-        // A token is there when it is earned but for the rounding of a division.
+        // A token is there when it is earned, except for the rounding of a division.
         var left = (int)(_bucket.Left(_timeProvider.GetTimestamp()) + 1e-6);
         var all = SecondsFor(Tier.Burst - left);
         Utf8.TryWrite(destination, CultureInfo.InvariantCulture, $"\"{PolicyName}\";r={left};t={all}", out var length);

@@ -6,7 +6,7 @@ namespace Tunnel2.ProxyEntry.Requests;
 /// State of a request whose visitor waits for <c>100 Continue</c>. The request's pump sends the 100, and the response's pump may have an
 /// answer at the same moment: with this object they take turns in writing to the visitor. Thread-safe.
 /// </summary>
-[SuppressMessage("Design", "CA1001", Justification = "A semaphore whose wait handle nobody asks for holds nothing to dispose of.")]
+[SuppressMessage("Design", "CA1001", Justification = "A semaphore whose wait handle no code asks for holds nothing to dispose of.")]
 internal sealed class ContinueTurn
 {
     private readonly SemaphoreSlim _turn = new(1, 1);

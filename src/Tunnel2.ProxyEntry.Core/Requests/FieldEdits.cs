@@ -21,7 +21,7 @@ internal sealed class FieldEdits
 
     /// <summary>
     /// Whether a field of the message goes: so do names that look like its, with another sign in place of a hyphen, because many services
-    /// cannot tell them apart.
+    /// cannot distinguish them.
     /// </summary>
     public bool Drops(ReadOnlySpan<byte> name)
     {

@@ -49,7 +49,7 @@ internal sealed class ForwardedRequest
     public RequestTimes Times { get; } = new();
 
     /// <summary>
-    /// Milliseconds that an upgraded connection may stand still, in any direction and after an end of one; null: the limit of bodies, after
+    /// Milliseconds that an upgraded connection may be silent, in any direction and after an end of one; null: the limit of bodies, after
     /// an end of one.
     /// </summary>
     public long? OwnIdleLimit { get; set; }
@@ -70,7 +70,7 @@ internal sealed class ForwardedRequest
     /// <summary>Bytes of the declared length that the response's body still lacks, or <see cref="ResponseFacts.NoLength"/>.</summary>
     public long ResponseLeft { get; set; }
 
-    /// <summary>The most bytes that the request's body may have, by a policy.</summary>
+    /// <summary>The maximum number of bytes that the request's body may have, by a policy.</summary>
     public long BodyLimit { get; set; }
 
     /// <summary>How many milliseconds the service may take to begin its answer, by a policy.</summary>

@@ -16,7 +16,7 @@ internal sealed class HeldBody(HeldMemory memory)
     /// <summary>How many pieces there are.</summary>
     public int Count => _pieces.Count;
 
-    /// <summary>A piece; all but the last are full.</summary>
+    /// <summary>A piece; each of them is full, except the last.</summary>
     public ReadOnlyMemory<byte> this[int index] =>
         _pieces[index].AsMemory(0, (int)Math.Min(PieceLength, Length - ((long)index * PieceLength)));
 

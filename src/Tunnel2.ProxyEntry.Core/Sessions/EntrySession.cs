@@ -94,7 +94,7 @@ internal sealed class EntrySession
         set => Terms.ForcedAccess = value;
     }
 
-    /// <summary>The wrong logins that visitors have left, whatever the rules are.</summary>
+    /// <summary>The wrong logins that visitors have left, under any rules.</summary>
     public LoginBudget Logins => Terms.Logins;
 
     /// <summary>Who may visit; null: all. Replaced when the settings change.</summary>

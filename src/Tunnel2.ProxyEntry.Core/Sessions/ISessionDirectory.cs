@@ -9,7 +9,7 @@ internal enum RegistrationStatus
     /// <summary>Another identity has the name, or it is still kept for another owner.</summary>
     NameTaken,
 
-    /// <summary>Nobody can say now who has the name; the result's reason says why.</summary>
+    /// <summary>It is not known now which session has the name; the result's reason says why.</summary>
     Unavailable,
 
     /// <summary>The session cannot share the name with those that have it, or cannot have it alone; the result's reason says why.</summary>

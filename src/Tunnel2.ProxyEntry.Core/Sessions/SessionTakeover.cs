@@ -5,7 +5,7 @@ namespace Tunnel2.ProxyEntry.Sessions;
 /// <summary>Ends sessions in order, above all those whose name already leads to a successor, at this node or another one.</summary>
 internal static class SessionTakeover
 {
-    /// <summary>What the older agent is told.</summary>
+    /// <summary>The reason that the older agent gets.</summary>
     public const string Text = "The same agent registered the name again.";
 
     /// <summary>

@@ -19,7 +19,7 @@ internal sealed class SessionTerms
     private SessionPolicy? _policy;
     private WebhookPolicy? _webhooks;
 
-    /// <summary>The wrong logins that visitors have left, whatever the rules are.</summary>
+    /// <summary>The wrong logins that visitors have left, under any rules.</summary>
     public LoginBudget Logins { get; } = new();
 
     /// <summary>The rules of the server for the token; null: there are none. They belong to <see cref="Access"/>.</summary>

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Sharing;
 /// </summary>
 internal interface ISharedLeases
 {
-    /// <summary>Takes a lease that nobody has, or that is over, or renews one's own.</summary>
+    /// <summary>Takes a lease that no node has, or that is over, or renews one's own.</summary>
     /// <param name="kind">The kind.</param>
     /// <param name="key">What the lease is of.</param>
     /// <param name="holder">Who takes it; no other one has the same.</param>

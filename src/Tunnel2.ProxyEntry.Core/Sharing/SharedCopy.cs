@@ -44,7 +44,7 @@ internal sealed class SharedCopy : IDisposable
         documents.Watch(kind, LookAsync);
     }
 
-    /// <summary>Why the last look has failed; null: it has not, so the copy is that of the database but for a moment.</summary>
+    /// <summary>Why the last look has failed; null: it has not, so the copy is that of the database of a moment ago.</summary>
     public string? Trouble => Volatile.Read(ref _trouble);
 
     /// <summary>Adds a document, and reads what is different.</summary>

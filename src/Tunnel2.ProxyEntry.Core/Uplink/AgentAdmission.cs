@@ -76,8 +76,8 @@ internal sealed class AgentAdmission
 
         // A wrong token is refused even where none is needed, because an agent that sends one claims an identity. The same holds for a
         // certificate.
-        var claimsToBeSomebody = hello.ProofKind != TokenProofKind.None || peer.Certificate is not null;
-        if (agent is null && (claimsToBeSomebody || peer.NeedsToken || !_settings.AnonymousAgentsAllowed))
+        var claimsAnIdentity = hello.ProofKind != TokenProofKind.None || peer.Certificate is not null;
+        if (agent is null && (claimsAnIdentity || peer.NeedsToken || !_settings.AnonymousAgentsAllowed))
         {
             _failures.Note(peer.Address);
             if (hello.ProofKind == TokenProofKind.Bearer && _tokens?.Trouble is not null)

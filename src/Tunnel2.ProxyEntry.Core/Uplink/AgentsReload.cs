@@ -55,6 +55,6 @@ internal sealed class AgentsReload : WatchedReload
     }
 
     /// <inheritdoc/>
-    protected override void Tell(ReloadProblem problem) =>
+    protected override void Report(ReloadProblem problem) =>
         ProxyEntryLog.SettingsNotReloaded(_logger, problem.Key.Length == 0 ? "settings" : problem.Key, problem.Reason);
 }

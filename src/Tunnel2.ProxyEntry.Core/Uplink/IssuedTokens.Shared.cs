@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Tokens;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <content>
-/// Changes of tokens, and the tokens of a cluster: there the database has them, and the folder is this node's copy, with which it goes on
+/// Changes of tokens, and the tokens of a cluster: there the database has them, and the folder is this node's copy, with which it continues
 /// while the database is away.
 /// </content>
 internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
@@ -15,7 +15,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
 
     private readonly SharedCopy? _shared;
     private bool _isCopy;
-    private long _usesTold;
+    private long _usesReported;
 
     /// <summary>Why this node may not know all tokens of its cluster; null: it does, or it is alone.</summary>
     public string? Trouble => _shared?.Trouble;
@@ -88,7 +88,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
     bool ISharedValues<StoredToken>.Use(IReadOnlyList<SharedValue<StoredToken>> values)
     {
         // A key that no node has written goes into no line of the log.
-        TellUnsynchronized(
+        ReportUnsynchronized(
         [
             .. values.Where(static one => one.Value is null)
                 .Select(static one => ($"the cluster's database ({(StoredToken.IsName(one.Key) ? one.Key : "?")})", one.Reason)),
@@ -126,8 +126,8 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
         return ended;
     }
 
-    /// <summary>Tells the cluster when tokens were used at this node, once a minute.</summary>
-    private async Task TellUsesAsync(SharedCopy shared, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses)
+    /// <summary>Reports to the cluster when tokens were used at this node, once a minute.</summary>
+    private async Task ReportUsesAsync(SharedCopy shared, IReadOnlyList<KeyValuePair<string, DateTimeOffset>> uses)
     {
         try
         {
@@ -135,7 +135,7 @@ internal sealed partial class IssuedTokens : ISharedValues<StoredToken>
         }
         catch (SharedUnavailableException)
         {
-            // The look says what is wrong, and the next minute tells these too.
+            // The look says what is wrong, and the next minute reports these too.
         }
         catch (Exception exception)
         {

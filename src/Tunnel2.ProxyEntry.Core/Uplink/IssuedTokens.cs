@@ -31,7 +31,7 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
     private readonly HashSet<string> _expired = new(StringComparer.Ordinal);
     private readonly HashSet<string> _doubted = new(StringComparer.Ordinal);
     private IReadOnlyList<StoredToken> _tokens = [];
-    private string _told = "";
+    private string _reported = "";
     private string? _stamp;
     private int _looksLeft;
     private long _usesWritten;
@@ -52,7 +52,7 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
         _time = time;
         _logger = logger;
         _usesWritten = time.GetTimestamp();
-        _usesTold = _usesWritten;
+        _usesReported = _usesWritten;
         _shared = shared is null ? null : new SharedCopy(
             shared, SharedKind, TokenStore.MaxTokens, settings.StateFolder,
             new SharedValues<StoredToken>(SharedKind, TokenStore.MaxTokens, _store.Folder, _gate, this, logger), logger);
@@ -118,13 +118,13 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
             WriteUses();
         }
 
-        if (_shared is not null && _time.GetElapsedTime(_usesTold) >= UsesPeriod)
+        if (_shared is not null && _time.GetElapsedTime(_usesReported) >= UsesPeriod)
         {
-            _usesTold = _time.GetTimestamp();
+            _usesReported = _time.GetTimestamp();
             var uses = All.Select(token => (token.Name, Moment: _uses.Find(token.Name)))
                 .Where(static use => use.Moment is not null)
                 .Select(static use => KeyValuePair.Create(use.Name, use.Moment!.Value));
-            _ = TellUsesAsync(_shared, [.. uses]);
+            _ = ReportUsesAsync(_shared, [.. uses]);
         }
     }
 
@@ -219,7 +219,7 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
             _looksLeft = LooksAfterChange;
         }
 
-        TellUnsynchronized(refused);
+        ReportUnsynchronized(refused);
         if (tokens is null)
         {
             return false;
@@ -264,15 +264,15 @@ internal sealed partial class IssuedTokens : IReloadable, IDisposable
         tokens.Count == others.Count && tokens.All(token => others.Any(token.IsSameAs));
 
     /// <summary>Each mistake once, until it is another one.</summary>
-    private void TellUnsynchronized(List<(string Path, string Reason)> refused)
+    private void ReportUnsynchronized(List<(string Path, string Reason)> refused)
     {
         var words = string.Join('\n', refused);
-        if (words == _told)
+        if (words == _reported)
         {
             return;
         }
 
-        _told = words;
+        _reported = words;
         foreach (var (path, reason) in refused)
         {
             ProxyEntryLog.TokenRefused(_logger, path, reason);

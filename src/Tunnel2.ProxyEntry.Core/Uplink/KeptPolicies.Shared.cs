@@ -7,8 +7,8 @@ using Tunnel2.ProxyEntry.Sharing;
 namespace Tunnel2.ProxyEntry.Uplink;
 
 /// <content>
-/// Changes of policies, and the policies of a cluster: there the database has them, and the folder is this node's copy, with which it goes
-/// on while the database is away.
+/// Changes of policies, and the policies of a cluster: there the database has them, and the folder is this node's copy, with which it
+/// continues while the database is away.
 /// </content>
 internal sealed partial class KeptPolicies : ISharedValues<KeptPolicy>
 {
@@ -18,7 +18,7 @@ internal sealed partial class KeptPolicies : ISharedValues<KeptPolicy>
     private readonly SharedCopy? _shared;
     private bool _isCopy;
 
-    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which go on.</summary>
+    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which continue.</summary>
     /// <exception cref="IOException">It cannot be written; then nothing has changed.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there; then nothing has changed.</exception>
     /// <exception cref="SharedUnavailableException">The cluster's database is not available.</exception>

@@ -21,7 +21,7 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
     private readonly ILogger _logger;
     private KeptPolicyTable _table = KeptPolicyTable.Empty;
     private string? _stamp = "";
-    private string _told = "";
+    private string _reported = "";
 
     public KeptPolicies(
         ProxyEntrySettings settings,
@@ -73,7 +73,7 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
         }
     }
 
-    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which go on.</summary>
+    /// <summary>Keeps a policy in place of the one that the target had. It holds for running sessions too, which continue.</summary>
     /// <exception cref="IOException">It cannot be written; then nothing has changed.</exception>
     /// <exception cref="UnauthorizedAccessException">The process may not write there; then nothing has changed.</exception>
     private PolicyChange SetAlone(PolicyTarget target, Policy policy)
@@ -151,9 +151,9 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            if (_told != exception.Message)
+            if (_reported != exception.Message)
             {
-                _told = exception.Message;
+                _reported = exception.Message;
                 ProxyEntryLog.PoliciesNotRead(_logger, _store.Folder, exception.Message);
             }
 
@@ -173,7 +173,7 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
     private bool TakeUnsynchronized(IReadOnlyList<KeptPolicy> policies, IEnumerable<(string Target, string Reason)> refused)
     {
         var table = new KeptPolicyTable(policies);
-        TellUnsynchronized(
+        ReportUnsynchronized(
             [
                 .. table.All.Where(static one => one.Problem is not null)
                     .Select(static one => (one.Target.ToString(), one.Problem!)).Order(),
@@ -196,15 +196,15 @@ internal sealed partial class KeptPolicies : IReloadable, IDisposable
     }
 
     /// <summary>Each mistake once, until it is another one.</summary>
-    private void TellUnsynchronized(List<(string Target, string Reason)> refused)
+    private void ReportUnsynchronized(List<(string Target, string Reason)> refused)
     {
         var words = string.Join('\n', refused);
-        if (words == _told)
+        if (words == _reported)
         {
             return;
         }
 
-        _told = words;
+        _reported = words;
         foreach (var (target, reason) in refused)
         {
             ProxyEntryLog.PolicyRefused(_logger, target, reason);

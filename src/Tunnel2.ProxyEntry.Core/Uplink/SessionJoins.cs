@@ -43,7 +43,7 @@ internal sealed class SessionJoins
 
     /// <summary>
     /// Refuses an agent of which a session runs here, as it says: a new one would cut what that one carries. One that was asked to go
-    /// elsewhere is in no one's way.
+    /// elsewhere is in no other one's way.
     /// </summary>
     /// <param name="hello">What it says.</param>
     /// <param name="instance">Its process.</param>

@@ -455,7 +455,7 @@ internal sealed class UplinkAcceptor
         await _rejection.SendQuietlyAsync(transport, new RejectMessage(RejectCode.Overloaded, _joinAgain, text)).ConfigureAwait(false);
     }
 
-    /// <summary>Not a warning: anybody can send JOINs, and a refused one does no harm.</summary>
+    /// <summary>Not a warning: any machine can send JOINs, and a refused one does no harm.</summary>
     private async Task RefuseJoinAsync(IUplinkTransport transport, RejectCode code, TimeSpan retryAfter, string text)
     {
         ProxyEntryLog.JoinRefused(_logger, transport.RemoteName, code.ToString(), text);

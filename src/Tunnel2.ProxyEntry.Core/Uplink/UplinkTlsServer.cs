@@ -83,7 +83,7 @@ internal sealed class UplinkTlsServer
     }
 
     /// <summary>
-    /// Only the authorities of the settings count for agents, never the system's, because those issue certificates to anybody.
+    /// Only the authorities of the settings count for agents, never the system's, because those issue certificates to any customer.
     /// </summary>
     private X509ChainPolicy CreateChainPolicy()
     {

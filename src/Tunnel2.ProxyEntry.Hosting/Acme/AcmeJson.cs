@@ -11,7 +11,7 @@ internal static class AcmeJson
 
     private static readonly JsonDocumentOptions _options = new() { MaxDepth = 16 };
 
-    /// <summary>A text of the authority, as it may stand in a log line.</summary>
+    /// <summary>A text of the authority, as it may be in a log line.</summary>
     public static string Clean(string text) => PlainText.Clean(text, LongestText);
 
     /// <summary>Reads a body that has to be a JSON object.</summary>

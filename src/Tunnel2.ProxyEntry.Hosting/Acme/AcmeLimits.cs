@@ -8,8 +8,8 @@ namespace Tunnel2.ProxyEntry.Acme;
 
 /// <summary>
 /// How often an authority is asked: orders of an hour, with each agent's share, pauses after failures of a name, and of the authority as a
-/// whole. All but the last survive a restart. In a cluster all of it is counted for all nodes together. Thread-safe; one task at a time
-/// orders.
+/// whole. Each of them survives a restart, except the last. In a cluster all of it is counted for all nodes together. Thread-safe; one task
+/// at a time orders.
 /// </summary>
 /// <param name="settings">The limits.</param>
 /// <param name="store">Keeps them over a restart.</param>
@@ -26,7 +26,7 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     private readonly ConcurrentDictionary<string, AcmeFailure> _failures = new(StringComparer.Ordinal);
     private readonly List<CountedOrder> _orders = [];
     private DateTimeOffset _pausedUntil = DateTimeOffset.MinValue;
-    private DateTimeOffset _toldUntil = DateTimeOffset.MinValue;
+    private DateTimeOffset _reportedUntil = DateTimeOffset.MinValue;
     private int _serverFailures;
     private AcmePace? _followed;
     private bool _isShared;
@@ -217,16 +217,16 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
         {
             RefuseShare(name, own.Length, own.Min(static order => order.At) + _hour);
         }
-        else if (now >= _toldUntil)
+        else if (now >= _reportedUntil)
         {
-            _toldUntil = now + _hour;
+            _reportedUntil = now + _hour;
             ProxyEntryLog.CertificateLimit(logger, name, orders, kept);
         }
 
         return counted;
     }
 
-    /// <summary>An operator wants a name to be tried now, whatever was before.</summary>
+    /// <summary>An operator wants a name to be tried now, also after failures.</summary>
     public void Forgive(string name)
     {
         _failures.TryRemove(name, out _);

@@ -15,7 +15,7 @@ namespace Tunnel2.ProxyEntry.Acme;
 /// <param name="authority">The id of the authority, as the state folder has it.</param>
 internal sealed class AcmeSharing(ISharedLeases leases, SharedSecret secret, string authority)
 {
-    /// <summary>The most documents.</summary>
+    /// <summary>The maximum number of documents.</summary>
     public const int Most = 30_000;
 
     /// <summary>The key of the account.</summary>

@@ -25,7 +25,7 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
     private const int MaxWaiting = 1000;
     private const int AsksPerLook = 5;
 
-    /// <summary>Stands in the queue for a look at what is due.</summary>
+    /// <summary>In the queue, it means a look at what is due.</summary>
     private const string Look = "";
 
     private static readonly TimeSpan _usualAsk = TimeSpan.FromHours(6);
@@ -276,7 +276,7 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
     {
         if (_limits.MayTry(name) && !IsBusyElsewhere(name) && _waiting.TryAdd(name, true) && !_queue.Writer.TryWrite(name))
         {
-            // Whoever asks next tries again.
+            // The next caller tries again.
             _waiting.TryRemove(name, out _);
         }
     }
@@ -426,7 +426,7 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
         }
         catch (Exception exception) when (exception is not OperationCanceledException)
         {
-            // What nobody expected is a failure as others are: without a pause the name would be ordered again at each look.
+            // An unexpected fault is a failure as others are: without a pause the name would be ordered again at each look.
             ProxyEntryLog.AutomaticCertificatesFault(_logger, name, exception);
             _limits.OnFailed(name, OwnFailure(exception));
         }

@@ -221,7 +221,7 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
                 return json;
             }
 
-            // At least a moment, whatever the authority says: it must not make this loop spin.
+            // At least a moment, even if the authority asks for less: it must not make this loop spin.
             var pause = answer.RetryAfter is { } said && said > _usualPause ? said : _usualPause;
             await Task.Delay(pause < _longestPause ? pause : _longestPause, time, cancellationToken).ConfigureAwait(false);
         }

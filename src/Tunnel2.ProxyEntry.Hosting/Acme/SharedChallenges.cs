@@ -26,7 +26,7 @@ internal sealed class SharedChallenges(ISharedLeases leases, bool usesTls, TimeP
 
     private const int MostRemembered = 1000;
 
-    /// <summary>An order that goes on for longer is given up.</summary>
+    /// <summary>An order that takes longer is given up.</summary>
     private static readonly TimeSpan _life = CertificateOrder.Limit + TimeSpan.FromMinutes(1);
 
     private readonly ConcurrentDictionary<string, Question> _questions = new(StringComparer.Ordinal);

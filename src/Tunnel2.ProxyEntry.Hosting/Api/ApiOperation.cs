@@ -14,7 +14,7 @@ internal sealed record ApiOperation
     /// <summary>The method in upper case.</summary>
     public required string Method { get; init; }
 
-    /// <summary>The path, in which <c>{name}</c> stands for one segment.</summary>
+    /// <summary>The path, in which <c>{name}</c> is any one segment.</summary>
     public required string Path
     {
         get;
@@ -67,7 +67,9 @@ internal sealed record ApiOperation
     /// <summary>Carries it out, on the pool; null: the inspector does, with answers and errors of its own.</summary>
     public required Func<ApiCall, ValueTask<ApiAnswer>>? RunAsync { get; init; }
 
-    /// <summary>Which nodes of a cluster it asks; nodes take calls of each other for all but <see cref="OperationSpread.Here"/>.</summary>
+    /// <summary>
+    /// Which nodes of a cluster it asks; nodes take calls of each other for every value except <see cref="OperationSpread.Here"/>.
+    /// </summary>
     public OperationSpread Spread { get; init; }
 
     /// <summary>What the document calls the group of operations: the first word of the path.</summary>

@@ -87,7 +87,7 @@ internal sealed class PoliciesApi(
                 "The policy asks for visitors' countries, and Tunnel2:Access:CountryHeader names no header that has them.");
         }
 
-        // The other kinds are opaque: a policy would end them, and a change of rows is to disturb nobody.
+        // The other kinds are opaque: a policy would end them, and a change of rows is to disturb no visitor.
         if (await FindOpaqueAsync(target).ConfigureAwait(false) is { } opaque)
         {
             return ApiAnswer.Problem(

@@ -253,7 +253,7 @@ internal sealed class ClusterApi(
         }
         catch (IOException)
         {
-            // The rest will not come: a cut tells it from the end.
+            // The rest will not come: a cut distinguishes this from the end.
             nodes.Failed(location, "cut");
             call.Http.Abort();
         }

@@ -231,7 +231,7 @@ internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file, Sha
         });
     }
 
-    /// <summary>Where the next page begins: for each node the id before which it goes on.</summary>
+    /// <summary>Where the next page begins: for each node the id before which it continues.</summary>
     private static string Next(
         ClusterCall call, IEnumerable<string> inspecting, List<(string Node, JsonElement Exchange)> all,
         List<(string Node, JsonElement Exchange)> taken)

@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.ClusterCalls;
 
 /// <summary>
 /// Writes one HAR file of the exchanges of several nodes, the oldest first. One entry of each node is in memory, and a node sends the next
-/// one when it was written. A node that is lost meanwhile cuts the file. Thread-safe.
+/// one when it was written. A node that is lost before its end cuts the file. Thread-safe.
 /// </summary>
 internal sealed class ClusterFile(ClusterNodes nodes, ApiAudit audit, TimeProvider time)
 {

@@ -26,7 +26,7 @@ internal sealed class ClusterInspections(ClusterNodes nodes, SharedInspections s
             return;
         }
 
-        // Before a node ends it: then nobody expects the session any more.
+        // Before a node ends it: then no node expects the session any more.
         var wasOn = shared.UntilOf(name) is not null;
         var replies = await nodes.AskAllAsync(call, call.Target()).ConfigureAwait(false);
         var isNowhere = replies.All(static reply => reply.IsLost || reply.Status == StatusCodes.Status404NotFound);

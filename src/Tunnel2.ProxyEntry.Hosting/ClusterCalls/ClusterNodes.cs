@@ -27,7 +27,7 @@ internal sealed class ClusterNodes(
     /// <summary>How long a node has for what is shown together with the answers of others.</summary>
     public static readonly TimeSpan Patience = TimeSpan.FromSeconds(2);
 
-    /// <summary>The same for one that did not answer in time a moment ago: nobody waits for it again and again.</summary>
+    /// <summary>The same for one that did not answer in time a moment ago: no call waits for it again and again.</summary>
     public static readonly TimeSpan ShortPatience = TimeSpan.FromMilliseconds(250);
 
     /// <summary>How long that counts.</summary>

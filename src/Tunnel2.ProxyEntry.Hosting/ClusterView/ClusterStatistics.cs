@@ -62,7 +62,7 @@ internal sealed class ClusterStatistics(TimeProvider time, Action<long, int, int
         }
     }
 
-    /// <summary>Forgets everything: nobody looks any more.</summary>
+    /// <summary>Forgets everything: no viewer looks any more.</summary>
     public void Clear()
     {
         _open.Clear();

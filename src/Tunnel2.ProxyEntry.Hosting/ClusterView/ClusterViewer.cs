@@ -10,7 +10,7 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.ClusterView;
 
 /// <summary>
-/// The live view over all nodes of a cluster (decision 0033). While somebody here subscribes to <c>cluster.nodes</c>, <c>cluster.stats</c>
+/// The live view over all nodes of a cluster (decision 0033). While a viewer here subscribes to <c>cluster.nodes</c>, <c>cluster.stats</c>
 /// or <c>at.{node}.…</c>, it has a feed of every node, this one included, adds up what can be added, and shows the rest under the node's
 /// name. Otherwise it has none, and compares one number four times a second. Thread-safe.
 /// </summary>
@@ -160,7 +160,7 @@ internal sealed class ClusterViewer : IAsyncDisposable
             AddUnsynchronized(hub, other);
         }
 
-        // Those that were lost before anybody looked.
+        // Those that were lost before a viewer looked.
         var since = _time.GetUtcNow() - Memory;
         foreach (var other in _others.Lost.Where(other => other.At >= since))
         {

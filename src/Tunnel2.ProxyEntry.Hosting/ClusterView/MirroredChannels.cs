@@ -3,7 +3,7 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.ClusterView;
 
 /// <summary>
-/// Channels of one node, shown by this node's hub as <c>at.{node}.{channel}</c> while somebody here wants them. What comes from a node is
+/// Channels of one node, shown by this node's hub as <c>at.{node}.{channel}</c> while a viewer here wants them. What comes from a node is
 /// checked: a name or a key goes into the messages of others. Not thread-safe.
 /// </summary>
 internal sealed class MirroredChannels(Hub hub, string node)
@@ -53,7 +53,7 @@ internal sealed class MirroredChannels(Hub hub, string node)
         }
     }
 
-    /// <summary>Ends those that nobody wants any more.</summary>
+    /// <summary>Ends those that no viewer wants any more.</summary>
     public void Keep(IReadOnlySet<string> wanted)
     {
         foreach (var channel in _channels.Keys.Where(channel => !IsWanted(wanted, channel)).ToList())

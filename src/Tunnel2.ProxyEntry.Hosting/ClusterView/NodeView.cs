@@ -66,7 +66,7 @@ internal sealed class NodeView(string name, bool isHere, TimeProvider time)
         Change(isOlder ? NodeHealth.Older : NodeHealth.Lost);
     }
 
-    /// <summary>Its lease ended before anybody looked.</summary>
+    /// <summary>Its lease ended before a viewer looked.</summary>
     public void MarkLost(DateTimeOffset at)
     {
         Fail("its lease is over", isOlder: false);

@@ -7,13 +7,13 @@ namespace Tunnel2.ProxyEntry.ClusterView;
 /// <param name="ByNode">Patterns of a node's own channels, by node; <c>*</c>: of all nodes.</param>
 internal sealed record Wanted(bool Any, IReadOnlyDictionary<string, IReadOnlySet<string>> ByNode)
 {
-    /// <summary>What stands before a channel of another node: <c>at.{node}.{channel}</c>.</summary>
+    /// <summary>The text before a channel of another node: <c>at.{node}.{channel}</c>.</summary>
     public const string Prefix = "at.";
 
     /// <summary>Patterns for one node at most: the hub there accepts a hundred subscriptions.</summary>
     public const int MostPatterns = 90;
 
-    /// <summary>Nobody looks.</summary>
+    /// <summary>No viewer looks.</summary>
     public static Wanted Nothing { get; } = new(false, new Dictionary<string, IReadOnlySet<string>>());
 
     /// <summary>Collects it from all subscriptions. Other nodes are no viewers: what they want ends at the node that they ask.</summary>

@@ -78,7 +78,7 @@ internal sealed class WatchedNode : IDisposable
         }
     }
 
-    /// <summary>Nobody looks any more, or the node was forgotten.</summary>
+    /// <summary>No viewer looks any more, or the node was forgotten.</summary>
     public void StopUnsynchronized()
     {
         _ = _stop.CancelAsync();

@@ -25,7 +25,7 @@ internal sealed class FailingSessions
         .ToDictionary(static pair => pair.Number, static pair => pair.Leg);
 
     /// <summary>
-    /// Errors that say nothing about whether the session works: whoever asks every visitor for a login would have an alert all day. A
+    /// Errors that say nothing about whether the session works: a tunnel that asks every visitor for a login would have an alert all day. A
     /// tier's limit is not among them, because its owner may want another one.
     /// </summary>
     private static readonly HashSet<ushort> _harmless = ProxyErrorCatalog.All

@@ -26,7 +26,7 @@ internal sealed record NodeReading
     /// <summary>Bytes from agents that visitors have not read.</summary>
     public long HeldBytes { get; init; }
 
-    /// <summary>At how many of them transfers that stand still are cut.</summary>
+    /// <summary>At how many of them stalled transfers are cut.</summary>
     public long HeldLimit { get; init; }
 
     /// <summary>Requests that wait for an agent.</summary>

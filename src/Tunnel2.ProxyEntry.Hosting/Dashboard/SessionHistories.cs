@@ -8,7 +8,7 @@ using Tunnel2.Telemetry.SubscriptionHub;
 namespace Tunnel2.ProxyEntry.Dashboard;
 
 /// <summary>
-/// The last fifteen minutes of each session in samples of ten seconds. While somebody watches a session they are on
+/// The last fifteen minutes of each session in samples of ten seconds. While a viewer watches a session they are on
 /// <c>session.{name}.history</c>: all at first, then each as its time has passed. A time for which nothing is known has no sample. Memory
 /// is bounded: of too many sessions those with the oldest last request are forgotten. Thread-safe; its lock is taken before a channel's.
 /// </summary>
@@ -308,7 +308,7 @@ internal sealed class SessionHistories : IDisposable
 
         public LinkedListNode<History> Place { get; }
 
-        /// <summary>Where it is published; null while nobody watches.</summary>
+        /// <summary>Where it is published; null while no viewer watches.</summary>
         public HubChannel? Channel { get; set; }
 
         public bool IsWatched => Channel is not null;

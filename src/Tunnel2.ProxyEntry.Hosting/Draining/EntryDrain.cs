@@ -134,7 +134,7 @@ internal sealed class EntryDrain
     }
 
     /// <summary>
-    /// Until other nodes serve the names of this one: with its lease they are nobody's, and visitors elsewhere would find none.
+    /// Until other nodes serve the names of this one: with its lease they belong to no node, and visitors elsewhere would find none.
     /// </summary>
     private async Task AgentsLeaveAsync(CancellationToken hurry)
     {

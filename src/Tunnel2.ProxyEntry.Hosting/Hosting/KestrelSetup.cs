@@ -45,7 +45,7 @@ internal static class KestrelSetup
     {
         kestrel.AddServerHeader = false;
 
-        // The backend decides about sizes and rates, and the watchdog about bodies that stand still.
+        // The backend decides about sizes and rates, and the watchdog about stalled bodies.
         kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
         kestrel.Limits.MinRequestBodyDataRate = null;
         kestrel.Limits.MinResponseDataRate = null;

@@ -143,7 +143,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         {
             services.GetRequiredService<FaultMetrics>();
             services.GetRequiredService<LogSumMetrics>();
-            engine.Faults.Told = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
+            engine.Faults.Report = (place, count, fault) => ProxyEntryLog.FaultContained(logger, place, count, fault);
             services.GetRequiredService<PrometheusCollector>();
             services.GetRequiredService<LoopWatch>();
             var running = services.GetRequiredService<EngineMetrics>();
@@ -218,7 +218,7 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         await _application.Services.GetRequiredService<EntryDrain>().RunAsync(_uplinks, hurry).ConfigureAwait(false);
         if (_application.Services.GetService<AutomaticCertificates>() is { } certificates)
         {
-            // While the node can still say that another one may go on with what it has begun.
+            // While the node can still say that another one may continue what it has begun.
             await certificates.StopAsync().ConfigureAwait(false);
         }
 

@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Inspection;
 
 /// <summary>
 /// A session of this server that is inspected. A replay is a visitor's request to this server's own front, over a connection in memory:
-/// with the name and the scheme of the first one, whatever listeners there are and whomever they send away.
+/// with the name and the scheme of the first one. The server's listeners and their redirects play no part.
 /// </summary>
 internal sealed class EntryInspectedSession : IInspectedSession
 {

@@ -14,9 +14,9 @@ using Tunnel2.ProxyEntry.Uplink;
 namespace Tunnel2.ProxyEntry.Inspection;
 
 /// <summary>
-/// The sessions that an administrator inspects, each for a time. A session that nobody inspects has a null, and its requests ask for no
-/// more than that. In a cluster some are expected: they are inspected when they come here. The log says who began each inspection, and how
-/// it ended. Thread-safe.
+/// The sessions that an administrator inspects, each for a time. A session that no administrator inspects has a null, and its requests ask
+/// for no more than that. In a cluster some are expected: they are inspected when they come here. The log says who began each inspection,
+/// and how it ended. Thread-safe.
 /// </summary>
 internal sealed class EntryInspections : IDisposable
 {

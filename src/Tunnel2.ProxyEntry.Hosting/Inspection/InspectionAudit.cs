@@ -12,7 +12,7 @@ internal sealed class InspectionAudit : IInspectorAudit
     /// <summary>How many things that were shown are remembered; with more, lines are repeated and none is left out.</summary>
     public const int MostRemembered = 1024;
 
-    /// <summary>How long a line stands for the same thing.</summary>
+    /// <summary>How long one line is enough for the same thing.</summary>
     public static readonly TimeSpan Repeats = TimeSpan.FromMinutes(1);
 
     private readonly Lock _gate = new();

@@ -6,7 +6,7 @@ using Tunnel2.ProxyEntry.Sharing;
 namespace Tunnel2.ProxyEntry.Inspection;
 
 /// <summary>
-/// The inspections that all nodes of a cluster know, so that one goes on where its session comes to, and ends when it was to end: the
+/// The inspections that all nodes of a cluster know, so that one continues where its session comes to, and ends when it was to end: the
 /// database has them, and its clock counts. Changes that the database did not take are made when it is back. Thread-safe.
 /// </summary>
 internal sealed class SharedInspections : ISharedContent, IDisposable

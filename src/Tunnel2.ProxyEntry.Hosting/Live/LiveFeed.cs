@@ -9,7 +9,7 @@ namespace Tunnel2.ProxyEntry.Live;
 
 /// <summary>
 /// Reads the ring on a thread of its own, aggregates (<see cref="FeedPartitions"/>), and publishes what comes of it to the hub: statistics
-/// per window, sessions that come and go, and the requests of those sessions that somebody watches. It polls, so that forwarding never
+/// per window, sessions that come and go, and the requests of those sessions that a viewer watches. It polls, so that forwarding never
 /// wakes it.
 /// </summary>
 internal sealed class LiveFeed : IDisposable

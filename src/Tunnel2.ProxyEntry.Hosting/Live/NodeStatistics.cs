@@ -84,7 +84,7 @@ internal sealed class NodeStatistics : IDisposable
         _cellMessage.Dispose();
     }
 
-    /// <summary>For other nodes, which add the windows up; nobody else asks for it.</summary>
+    /// <summary>For other nodes, which add the windows up; no other caller asks for it.</summary>
     private void PublishCells(long start, int seconds, WindowCell sum)
     {
         if (_hub.HasSubscribers(_cells.Name))

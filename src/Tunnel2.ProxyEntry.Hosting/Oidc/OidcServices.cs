@@ -121,7 +121,7 @@ internal static class OidcServices
             MaxResponseContentBufferSize = MaxBody,
         };
 
-        // The state that comes back is the server's own, whichever tunnel it was made for. Without this a tunnel that can read what its
+        // The state that comes back is the server's own, for every tunnel. Without this a tunnel that can read what its
         // visitors' provider sends could use it at another tunnel of the same gate.
         options.Events.OnMessageReceived = context =>
         {

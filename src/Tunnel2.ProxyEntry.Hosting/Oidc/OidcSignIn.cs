@@ -11,7 +11,7 @@ namespace Tunnel2.ProxyEntry.Oidc;
 
 /// <summary>
 /// The gates of the settings. ASP.NET Core's OpenID Connect handler signs visitors in; it runs on a context of its own for the paths of a
-/// gate, whatever front the request came by. How many such requests run, and for how long, is bounded. Thread-safe.
+/// gate, from any front. How many such requests run, and for how long, is bounded. Thread-safe.
 /// </summary>
 internal sealed class OidcSignIn : ISignIn, IDisposable
 {
@@ -140,7 +140,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
             }
             catch (Exception exception) when (exception is not OutOfMemoryException)
             {
-                // The handler throws for a provider that does not answer or lies, and for whatever a stranger puts into the query.
+                // The handler throws for a provider that does not answer or lies, and for much that a stranger may put into the query.
                 Report(gate, exception);
                 return (null, ProxyError.SignInUnavailable);
             }

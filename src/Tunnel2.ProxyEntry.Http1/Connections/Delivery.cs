@@ -3,12 +3,12 @@ namespace Tunnel2.ProxyEntry.Connections;
 /// <summary>Waits for a visitor's system before a connection is reset.</summary>
 internal static class Delivery
 {
-    /// <summary>Looks in a row that must see nothing where bytes may stand in a buffer before the socket.</summary>
+    /// <summary>Looks in a row that must see nothing where bytes may be in a buffer before the socket.</summary>
     private const int EmptyLooks = 4;
 
     private static readonly TimeSpan _poll = TimeSpan.FromMilliseconds(5);
 
-    /// <summary>The pause where nothing arrives: many visitors may stand still, for minutes.</summary>
+    /// <summary>The pause where nothing arrives: many visitors may read nothing, for minutes.</summary>
     private static readonly TimeSpan _longestPoll = TimeSpan.FromMilliseconds(250);
 
     /// <summary>

@@ -34,7 +34,7 @@ internal sealed class AccessLogWriter : IDisposable
     private int _disposed;
     private volatile bool _stopping;
     private long _dropped;
-    private long _droppedTold;
+    private long _droppedReported;
     private long _linesGathered;
     private long _linesLost;
     private long _failedAt;
@@ -161,10 +161,10 @@ internal sealed class AccessLogWriter : IDisposable
         }
 
         var dropped = Interlocked.Read(ref _dropped);
-        if (dropped > _droppedTold)
+        if (dropped > _droppedReported)
         {
-            _formatter.WriteDropped(_timeProvider.GetUtcNow().UtcDateTime, dropped - _droppedTold, _lines);
-            _droppedTold = dropped;
+            _formatter.WriteDropped(_timeProvider.GetUtcNow().UtcDateTime, dropped - _droppedReported, _lines);
+            _droppedReported = dropped;
             any = true;
         }
 

@@ -10,8 +10,8 @@ namespace Tunnel2.ProxyEntry.Tracing;
 internal sealed class RequestTimeline : RequestNote
 {
     private RequestTimes _times = new();
-    private bool _tellsVisitor;
-    private bool _hasTold;
+    private bool _informsVisitor;
+    private bool _hasInformed;
 
     /// <summary>The span of the whole request, or null when it is not traced.</summary>
     public Activity? Edge { get; set; }
@@ -29,12 +29,12 @@ internal sealed class RequestTimeline : RequestNote
 
     /// <summary>A request begins.</summary>
     /// <param name="times">The request's times.</param>
-    /// <param name="tellsVisitor">Whether the response should have <c>Server-Timing</c>.</param>
-    public void Begin(RequestTimes times, bool tellsVisitor)
+    /// <param name="informsVisitor">Whether the response should have <c>Server-Timing</c>.</param>
+    public void Begin(RequestTimes times, bool informsVisitor)
     {
         _times = times;
-        _tellsVisitor = tellsVisitor;
-        _hasTold = false;
+        _informsVisitor = informsVisitor;
+        _hasInformed = false;
         Tunnel = null;
         Timing = null;
         Edge = null;
@@ -50,20 +50,20 @@ internal sealed class RequestTimeline : RequestNote
         Timing = timing;
         var all = _times.SinceHeadSent(at);
         Tunnel = Timing is { } agent && agent.Total < all ? all - agent.Total : all;
-        TellVisitor(exchange);
+        InformVisitor(exchange);
     }
 
     /// <summary>
     /// Adds <c>Server-Timing</c> (W3C) to the response, if it should have it and does not yet; durations are milliseconds.
     /// </summary>
-    public void TellVisitor(VisitorExchange exchange)
+    public void InformVisitor(VisitorExchange exchange)
     {
-        if (!_tellsVisitor || _hasTold || exchange.Extras is not { } extras)
+        if (!_informsVisitor || _hasInformed || exchange.Extras is not { } extras)
         {
             return;
         }
 
-        _hasTold = true;
+        _hasInformed = true;
         Span<byte> text = stackalloc byte[160];
         var length = 0;
         Append(text, ref length, "edge;dur="u8, _times.Wait);

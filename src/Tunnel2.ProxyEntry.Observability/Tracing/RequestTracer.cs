@@ -44,11 +44,11 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
     /// <inheritdoc/>
     public override void OnBegan(VisitorExchange exchange, ForwardedRequest request)
     {
-        var tellsVisitor = _serverTiming == ServerTimingMode.Always
+        var informsVisitor = _serverTiming == ServerTimingMode.Always
             || (_serverTiming == ServerTimingMode.OnRequest && exchange.CopyField(ExchangeExtras.TimingField, stackalloc byte[64]) >= 0);
         var parent = default(ActivityContext);
         var isTraced = _source is not null && IsSampled(exchange, request.Times.Started, out parent);
-        if (!tellsVisitor && !isTraced)
+        if (!informsVisitor && !isTraced)
         {
             return;
         }
@@ -56,7 +56,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
         var extras = request.UseExtras(exchange);
         extras.AsksForTiming = true;
         var timeline = request.UseNote<RequestTimeline>();
-        timeline.Begin(request.Times, tellsVisitor);
+        timeline.Begin(request.Times, informsVisitor);
         if (isTraced)
         {
             timeline.Edge = Start(MethodOf(exchange), ActivityKind.Server, parent);
@@ -96,7 +96,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
     {
         if (isAnswered)
         {
-            request.NoteOf<RequestTimeline>()?.TellVisitor(exchange);
+            request.NoteOf<RequestTimeline>()?.InformVisitor(exchange);
         }
     }
 
@@ -229,7 +229,7 @@ internal sealed class RequestTracer : RequestObserver, IDisposable
         Activity.Current = null;
     }
 
-    /// <summary>OpenTelemetry's rule: an unknown method, which anybody can invent, must not become a span's name.</summary>
+    /// <summary>OpenTelemetry's rule: an unknown method, which any visitor can invent, must not become a span's name.</summary>
     private static string MethodOf(VisitorExchange exchange) => exchange.Method switch
     {
         "GET" => "GET",

@@ -187,7 +187,7 @@ internal static class EntryHelp
 
           --agent ID              for the tunnels of all tokens of an agent
           --token NAME            for the tunnels of a token that the server keeps
-          --name NAME             for a name or a domain, whoever has it
+          --name NAME             for a name or a domain, of any agent
 
 
         """ + Server +
@@ -242,7 +242,7 @@ internal static class EntryHelp
           --host NAME[,NAME...]   the names or addresses at which agents reach the server
           --out FILE              where certificate and key go, as PEM; a file that is there is left alone
 
-        The others read the settings as the server does, from the same folder, files, environment and command line, and change nothing but
+        The others read the settings as the server does, from the same folder, files, environment and command line, and change only
         what they say. A server that runs as another user has another StateFolder: run them as that user.
 
           list                    each certificate: its end, what is left, its names, where it is; --json: the same for programs

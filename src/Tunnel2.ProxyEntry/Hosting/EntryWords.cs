@@ -20,7 +20,7 @@ internal static class EntryWords
         ("help", []),
     ];
 
-    /// <summary>The commands that have two names: both forms stand for the first one's command.</summary>
+    /// <summary>The commands that have two names: both forms mean the first one's command.</summary>
     private static readonly (string Name, string Other)[] _others =
     [
         ("token", "tokens"), ("sessions", "session"), ("policies", "policy"), ("agents", "agent"), ("requests", "request"),

@@ -49,7 +49,7 @@ internal sealed class SampleBackend : IAsyncDisposable
     private static Task HandleAsync(HttpContext context, CancellationToken ending) => context.Request.Path.Value switch
     {
         "/" => ShowAsync(context),
-        "/events" => TellTimeAsync(context, ending),
+        "/events" => SendTimesAsync(context, ending),
         "/echo" => EchoAsync(context),
         _ =>
             WriteAsync(
@@ -67,7 +67,7 @@ internal sealed class SampleBackend : IAsyncDisposable
         return WriteAsync(context, StatusCodes.Status200OK, "text/html; charset=utf-8", SamplePage.AsHtml(context.Request));
     }
 
-    private static async Task TellTimeAsync(HttpContext context, CancellationToken ending)
+    private static async Task SendTimesAsync(HttpContext context, CancellationToken ending)
     {
         using var end = CancellationTokenSource.CreateLinkedTokenSource(context.RequestAborted, ending);
         context.Response.ContentType = "text/event-stream";

@@ -38,10 +38,10 @@ internal sealed class SessionKeyTable
         }
     }
 
-    /// <summary>The name behind a number.</summary>
+    /// <summary>The name that has a number.</summary>
     internal string Name(int number) => Encoding.ASCII.GetString(NameBytes(number));
 
-    /// <summary>The bytes of the name behind a number.</summary>
+    /// <summary>The bytes of the name that has a number.</summary>
     internal ReadOnlySpan<byte> NameBytes(int number) => Volatile.Read(ref _names)[number];
 
     private int Add(ReadOnlySpan<byte> name, uint hash)

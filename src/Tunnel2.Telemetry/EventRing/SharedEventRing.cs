@@ -106,7 +106,7 @@ internal sealed unsafe class SharedEventRing : IDisposable
             throw;
         }
 
-        // Readers of the previous ring keep its mapping; the mark tells them to open the new file.
+        // Readers of the previous ring keep its mapping; at the mark they open the new file.
         if (TryOpen(path, options, writable: true, owner: true, out SharedEventRing? predecessor) == EventRingOpenError.None)
         {
             using (predecessor)

@@ -29,7 +29,7 @@ internal enum RecordingStatus
 /// <summary>Reads a recording, from its beginning or from any frame on. Not thread-safe.</summary>
 internal sealed class RecordingReader : IDisposable
 {
-    /// <summary>Where bytes look like many headers, as a record's may that somebody made, the search for a frame ends.</summary>
+    /// <summary>Where bytes look like many headers, as those of a crafted record may, the search for a frame ends.</summary>
     private const int MostBytesToCheck = 16 * 1024 * 1024;
 
     private readonly Stream _stream;

@@ -163,7 +163,7 @@ internal sealed class HubClient : Subscriber, IDisposable
     }
 
     /// <summary>
-    /// From now on messages are left out, and the client gets a notice of it after the frames that wait. Answers and snapshots go on.
+    /// From now on messages are left out, and the client gets a notice of it after the frames that wait. Answers and snapshots continue.
     /// </summary>
     /// <returns>False when it is paused already, or its connection ends.</returns>
     internal bool TryPause()

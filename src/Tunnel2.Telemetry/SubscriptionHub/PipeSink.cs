@@ -5,7 +5,7 @@ namespace Tunnel2.Telemetry.SubscriptionHub;
 
 /// <summary>
 /// A client without a socket of its own: what the hub sends goes into a bounded pipe, whose reader passes it on. A reader that is slow
-/// holds up nobody: the client's queue fills, as that of a slow socket does.
+/// holds up no other client: the client's queue fills, as that of a slow socket does.
 /// </summary>
 internal sealed class PipeSink : IHubSink
 {

@@ -15,7 +15,7 @@ internal enum PressureLevel
 
 /// <summary>
 /// The smoothed use of one resource, and the level that follows from it. A reading raises the level by one step at most, so slow
-/// subscribers are paused for a reading before anybody is refused. Only the accept share ends a level. A part of the guard: not
+/// subscribers are paused for a reading before any of them is refused. Only the accept share ends a level. A part of the guard: not
 /// thread-safe.
 /// </summary>
 /// <param name="limits">The shares at which the level changes.</param>

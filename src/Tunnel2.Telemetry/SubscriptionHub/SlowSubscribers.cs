@@ -78,7 +78,7 @@ internal sealed class SlowSubscribers
         }
     }
 
-    /// <summary>Contains its faults: nobody awaits it.</summary>
+    /// <summary>Contains its faults: no task awaits it.</summary>
     private async Task ResumeAsync(HubClient client)
     {
         try

@@ -66,8 +66,8 @@ internal sealed unsafe partial class EpollLoop
 
     /// <summary>
     /// Whether the process continues without the failed thread. <see cref="Stop"/> then runs the work that is left; otherwise the process
-    /// ends. Until that is decided, this loop counts for nobody as one that is left, and the others must not have gone meanwhile because
-    /// somebody saw this one out of service.
+    /// ends. Until that is decided, no other loop counts this one as one that is left, and the others must not have ended until then
+    /// because one of them saw this one out of service.
     /// </summary>
     private bool MayGoOnWithout(Exception exception)
     {
@@ -85,7 +85,7 @@ internal sealed unsafe partial class EpollLoop
 
     /// <summary>
     /// A signal interrupts a wait. Any other error must repeat before it ends the loop: with a descriptor that is no longer valid each wait
-    /// fails, and one that fails alone has told nothing.
+    /// fails, and one that fails alone shows nothing.
     /// </summary>
     /// <param name="count">What the wait has returned: the number of events, or the negative of the error.</param>
     /// <exception cref="IOException">The loop cannot wait any more.</exception>

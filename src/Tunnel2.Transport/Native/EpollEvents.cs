@@ -51,7 +51,7 @@ internal sealed unsafe class EpollEvents : IDisposable
     /// <summary>Waits for events, and stores them.</summary>
     /// <param name="epoll">The descriptor to wait on.</param>
     /// <param name="from">The index of the first event to store.</param>
-    /// <param name="count">The most events, at least 1.</param>
+    /// <param name="count">The maximum number of events, at least 1.</param>
     /// <param name="timeout">In milliseconds; 0: does not wait, -1: without end.</param>
     /// <returns>The number of events; negative: the error.</returns>
     public int Wait(int epoll, int from, int count, int timeout)

@@ -12,8 +12,8 @@ internal static class OpenFiles
     internal const int Reserve = 16;
 
     /// <summary>
-    /// Whether all but the <see cref="Reserve"/> are in use, by the limit of this moment: somebody may have lowered it. Three system calls.
-    /// Always false where the system is not Linux.
+    /// Whether all files except the <see cref="Reserve"/> are in use, by the limit of this moment: it can be lowered while the process
+    /// runs. Three system calls. Always false where the system is not Linux.
     /// </summary>
     internal static unsafe bool AreAlmostUsedUp()
     {

@@ -122,7 +122,7 @@ internal static class ClientHelloReader
         return total > MaxLength ? ClientHelloStatus.TooLong : ClientHelloStatus.NeedMore;
     }
 
-    /// <summary>Checks the header of a record; <see cref="ClientHelloStatus.Named"/> stands for a good one.</summary>
+    /// <summary>Checks the header of a record; <see cref="ClientHelloStatus.Named"/> means a good one.</summary>
     private static ClientHelloStatus ReadRecordHeader(ReadOnlySpan<byte> received, int position, out int payload, out int needed)
     {
         payload = 0;

@@ -159,7 +159,7 @@ internal static class TlsHandshake
         }
         catch
         {
-            // A fault in the judgement of a certificate, for example: the caller's, but nothing of the handshake may stay behind.
+            // A fault in the judgement of a certificate, for example: the caller's, but nothing of the handshake may be left.
             await EndAsync(tls, bytes).ConfigureAwait(false);
             throw;
         }

@@ -43,7 +43,7 @@ internal sealed partial class FolderGraph
     /// <summary>Those of all projects under src, by name.</summary>
     public static IReadOnlyDictionary<string, FolderGraph> OfProjects { get; } = Read();
 
-    /// <summary>That of a project with nothing but these texts.</summary>
+    /// <summary>That of a project with these texts only.</summary>
     public static FolderGraph Of(params IEnumerable<string> sources)
     {
         List<Source> files = [.. sources.Select(text => new Source(text))];

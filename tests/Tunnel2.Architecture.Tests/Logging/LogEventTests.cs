@@ -10,7 +10,7 @@ namespace Tunnel2.Architecture.Tests.Logging;
 
 public sealed class LogEventTests
 {
-    /// <summary>Who may use which event ids; a range is a promise to whoever filters logs by id.</summary>
+    /// <summary>Who may use which event ids; a range is a promise to operators who filter logs by id.</summary>
     private static readonly (int First, int Last, string[] Projects)[] _ranges =
     [
         (1000, 1099, ["Tunnel2.Multiplexing", "Tunnel2.Transport", "Tunnel2.ProxyEntry.Core", "Tunnel2.Client.Core"]), // session

@@ -48,7 +48,7 @@ public sealed class RequestPublisherBudgetTests : IDisposable
         // Readers that never read.
         var lazy = Enumerable.Range(0, ring.Header.Consumers + 1).Select(_ => ring.CreateReader(new EventRingReaderOptions())).ToList();
 
-        // Until the compiler has done its best and a round was disturbed by nobody: the fastest one is what it costs.
+        // Until the compiler has done its best and a round was disturbed by no other thread: the fastest one is what it costs.
         var best = double.MaxValue;
         var clock = double.MaxValue;
         var clean = 0;

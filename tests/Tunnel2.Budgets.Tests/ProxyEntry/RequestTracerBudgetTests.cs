@@ -26,7 +26,7 @@ public sealed class RequestTracerBudgetTests : IDisposable
     public void Dispose() => _factory.Dispose();
 
     /// <summary>
-    /// docs/performance.md has the times. Those allowed here tell a mistake from a machine with ten times as much to do as it has
+    /// docs/performance.md has the times. Those allowed here distinguish a mistake from a machine with ten times as much to do as it has
     /// processors.
     /// </summary>
     [Theory]

@@ -91,7 +91,7 @@ public sealed class LivePlaneBudgetTests
             state.Process(batch);
         }
 
-        // 100,000 records, and windows of each length that were closed meanwhile.
+        // 100,000 records, and windows of each length that were closed in that time.
         Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
     }
 

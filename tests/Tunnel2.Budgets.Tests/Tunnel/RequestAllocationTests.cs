@@ -30,7 +30,7 @@ public sealed class RequestAllocationTests
             var least = long.MaxValue;
             for (var run = 0; run < 6; run++)
             {
-                // The first runs warm up; whatever a timer or a tiering compiler adds, the least of the others is the path's own.
+                // The first runs warm up; because a timer or a tiering compiler may add some, the least of the others is the path's own.
                 least = Math.Min(least, await Task.Run(() => Measure(visitor)));
             }
 

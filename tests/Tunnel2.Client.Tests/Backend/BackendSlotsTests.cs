@@ -130,7 +130,7 @@ public sealed class BackendSlotsTests : IDisposable
     }
 
     [Fact]
-    public void A_shortage_is_told_once_a_second()
+    public void A_shortage_is_reported_once_a_second()
     {
         Assert.True(_slots.MayReportShort());
         Assert.False(_slots.MayReportShort());

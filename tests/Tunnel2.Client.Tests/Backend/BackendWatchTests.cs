@@ -11,7 +11,7 @@ namespace Tunnel2.Client.Tests.Backend;
 public sealed class BackendWatchTests
 {
     [Fact]
-    public async Task A_backend_that_is_down_is_told_once_and_again_when_it_is_back()
+    public async Task A_backend_that_is_down_is_reported_once_and_again_when_it_is_back()
     {
         using var port = new RefusedPort();
         var target = new BackendTarget(false, "127.0.0.1", port.Port);
@@ -29,7 +29,7 @@ public sealed class BackendWatchTests
             $"Nothing listens at http://127.0.0.1:{port.Port}: start the service, or check the port. Until then visitors get 502.",
             events.Message);
 
-        // Nobody asks: it is the watch that looks, once a second at first.
+        // No request asks: it is the watch that looks, once a second at first.
         port.Listen();
         await time.ArmedTimers.WaitForAsync(1);
         time.Advance(TimeSpan.FromSeconds(1));

@@ -10,7 +10,7 @@ internal sealed class FakeBackendTransport : IByteTransport
     private TaskCompletionSource<int> _wait = new();
     private bool _hasBytes;
 
-    /// <summary>What the kernel would say, whether or not the wait has been told.</summary>
+    /// <summary>What the kernel would say, whether or not the wait knows it.</summary>
     public bool IsOpen { get; set; } = true;
 
     public bool IsDisposed => Disposed.IsSet;
@@ -24,7 +24,7 @@ internal sealed class FakeBackendTransport : IByteTransport
     /// <summary>Whether a wait fails within the very call that resets the connection, as it may on a loop of its own.</summary>
     public bool FailsWaitInDiscard { get; init; }
 
-    /// <summary>Bytes or the end arrive, and the wait is told.</summary>
+    /// <summary>Bytes or the end arrive, and the wait ends.</summary>
     public void Arrive(bool bytes)
     {
         _hasBytes = bytes;
@@ -32,7 +32,7 @@ internal sealed class FakeBackendTransport : IByteTransport
         _wait.TrySetResult(0);
     }
 
-    /// <summary>A response arrives, and the wait is told; the connection stays open.</summary>
+    /// <summary>A response arrives, and the wait ends; the connection stays open.</summary>
     public void Respond() => _wait.TrySetResult(0);
 
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer)

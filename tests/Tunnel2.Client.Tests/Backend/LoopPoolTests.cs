@@ -179,7 +179,7 @@ public sealed class LoopPoolTests : IDisposable
         Assert.True(Fake(goes).IsDisposed);
         Assert.Equal((2, 1), (slots.Taken, pool.Idle.Count));
 
-        // One that was in use meanwhile finds nobody there either.
+        // One that was in use in that time finds no loop there either.
         pool.Return(late, ResponseKind.Body);
         Assert.True(Fake(late).IsDisposed);
         Assert.Equal((1, 1), (slots.Taken, pool.Idle.Count));

@@ -70,7 +70,7 @@ internal sealed class PoolModel
         Assert.Equal(0, _buffers.Outstanding);
     }
 
-    /// <summary>The pool is gone: what is in use may go on, and all comes back.</summary>
+    /// <summary>The pool is gone: what is in use may continue, and all comes back.</summary>
     public void End()
     {
         _pool.Dispose();

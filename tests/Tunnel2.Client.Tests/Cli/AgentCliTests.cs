@@ -8,7 +8,7 @@ namespace Tunnel2.Client.Tests.Cli;
 
 public sealed class AgentCliTests : IDisposable
 {
-    /// <summary>Stands still: how long the last lines may take is no matter here.</summary>
+    /// <summary>A stopped clock: how long the last lines may take is no matter here.</summary>
     private readonly ManualTimeProvider _time = new();
     private readonly StringWriter _output = new() { NewLine = "\n" };
     private readonly StringWriter _error = new() { NewLine = "\n" };
@@ -38,7 +38,7 @@ public sealed class AgentCliTests : IDisposable
         Assert.Equal(exitCode, await RunAsync("http 3000", (_, _, _) => Task.FromResult(exitCode)));
 
     [Fact]
-    public async Task Loops_that_cannot_be_started_are_told_with_their_flag()
+    public async Task Loops_that_cannot_be_started_are_reported_with_their_flag()
     {
         var exitCode = await AgentCli.RunAsync(
             ["http", "3000", "--loops", "7"],

@@ -252,7 +252,7 @@ public sealed class AgentCommandLineTests
     }
 
     [Fact]
-    public void Several_mistakes_are_told_together()
+    public void Several_mistakes_are_reported_together()
     {
         string? mistake = Parse("http 70000 --uplinks 99 --name x_").Mistake;
 

@@ -42,7 +42,7 @@ public sealed class BackendTargetTests
     }
 
     [Fact]
-    public void The_parts_of_a_url_are_told_apart()
+    public void The_parts_of_a_url_are_distinguished()
     {
         Assert.Null(BackendTarget.TryParse("https://[::1]/base/", out BackendTarget? target));
         Assert.Equal(new BackendTarget(true, "::1", 443, "/base"), target);

@@ -51,7 +51,7 @@ public sealed class AgentEventWriterTests
         }
     }
 
-    /// <summary>A writer on a clock that stands still: an output that takes lines gets all of them, however slow the machine is.</summary>
+    /// <summary>A writer on a stopped clock: an output that takes lines gets all of them, however slow the machine is.</summary>
     private AgentEventWriter Start(TextWriter output, bool verbose = true) =>
         new(new HumanEventFormatter(ServerEndpoint.Default, verbose, static (_, _) => Task.FromResult(true)), output, _time, verbose);
 
@@ -81,7 +81,7 @@ public sealed class AgentEventWriterTests
     }
 
     [Fact]
-    public async Task A_stuck_output_holds_up_no_caller_and_what_is_dropped_is_counted_and_told()
+    public async Task A_stuck_output_holds_up_no_caller_and_what_is_dropped_is_counted_and_reported()
     {
         using var output = new StuckWriter();
         AgentEventWriter events = Start(output);

@@ -69,7 +69,7 @@ public sealed class HumanEventFormatterTests
     }
 
     [Fact]
-    public async Task An_outage_is_told_once_however_many_attempts_fail()
+    public async Task An_outage_is_reported_once_however_many_attempts_fail()
     {
         var connecting = new ConnectingEvent(_time, ServerEndpoint.Default);
         var ended = new ConnectionEndedEvent(_time, _refused);
@@ -95,7 +95,7 @@ public sealed class HumanEventFormatterTests
     }
 
     [Fact]
-    public async Task Another_reason_within_an_outage_is_told()
+    public async Task Another_reason_within_an_outage_is_reported()
     {
         ConnectionEnd busy = ConnectionEnd.RejectedForNow(new Rejection(RejectionReason.Busy, "busy", "full"));
 
@@ -110,7 +110,7 @@ public sealed class HumanEventFormatterTests
     }
 
     [Fact]
-    public async Task Verbose_tells_every_attempt_and_its_delay()
+    public async Task Verbose_reports_every_attempt_and_its_delay()
     {
         AgentEvent[] attempt =
         [
@@ -278,7 +278,7 @@ public sealed class HumanEventFormatterTests
     [InlineData("http://web.example.com", "tunnel.example.com", "curl -H 'Host: web.example.com' http://tunnel.example.com/")]
     [InlineData("http://web.localhost:12000", "10.0.0.5", "curl -H 'Host: web.localhost' http://10.0.0.5:12000/")]
     [InlineData("http://web.localhost:12000", "localhost", "curl -H 'Host: web.localhost' http://localhost:12000/")]
-    public void In_a_container_the_hint_names_no_neighbour_that_nobody_else_knows(string url, string serverHost, string? hint) =>
+    public void In_a_container_the_hint_names_no_neighbour_that_only_the_agent_knows(string url, string serverHost, string? hint) =>
         Assert.Equal(hint, new CurlHint(new ServerEndpoint(serverHost, 12001), isInContainer: true).For([url]));
 
     [Theory]

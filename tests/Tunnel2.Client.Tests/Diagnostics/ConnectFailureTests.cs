@@ -30,7 +30,7 @@ public sealed class ConnectFailureTests
 
     [Theory]
     [MemberData(nameof(Causes), DisableDiscoveryEnumeration = true)]
-    public void An_exception_is_told_in_one_line_that_names_the_server(Exception exception, ConnectFailureReason reason, string words)
+    public void An_exception_is_reported_in_one_line_that_names_the_server(Exception exception, ConnectFailureReason reason, string words)
     {
         ConnectFailure failure = ConnectFailure.From(_server, exception);
 
@@ -41,7 +41,7 @@ public sealed class ConnectFailureTests
     }
 
     [Fact]
-    public void A_wrong_port_is_told_with_the_right_one()
+    public void A_wrong_port_is_reported_with_the_right_one()
     {
         ConnectFailure failure = ConnectFailure.Create(_server with { Port = 12000 }, ConnectFailureReason.NotTunnel2);
 

@@ -233,7 +233,7 @@ public sealed class BackendExchangeTests
             (StreamResetReason.VisitorProtocol, StreamResetDetail.None), (await Answer.ReadAsync(fixture.Ask("http://a/"))).Reset);
         Assert.Equal(0, fixture.Dialled);
 
-        // What cannot stand in a head is found when it is written.
+        // What cannot be in a head is found when it is written.
         Assert.Equal(
             (StreamResetReason.VisitorProtocol, StreamResetDetail.HeadTooLarge),
             (await Answer.ReadAsync(fixture.Ask("/a b"))).Reset);

@@ -195,7 +195,7 @@ public sealed class RequestPumpTests
         Assert.Equal("413 Too Large|Content-Length: 3", await Answer.ReadHeadAsync(asked));
         Assert.Equal("big", await Answer.ReadBodyAsync(asked, 3));
 
-        // ProxyEntry says when to stop; until then the rest goes on.
+        // ProxyEntry says when to stop; until then the rest continues.
         await ExchangeFixture.SendBodyAsync(asked, "23456789", end: true);
         Assert.True((await Answer.ReadAsync(asked)).IsWhole);
         Assert.Equal("0123456789", (await backend.ReadToEndAsync()).Text);

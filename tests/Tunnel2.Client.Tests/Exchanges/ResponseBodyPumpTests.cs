@@ -257,7 +257,7 @@ public sealed class ResponseBodyPumpTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public Task A_large_body_goes_on_with_a_larger_buffer_and_comes_out_as_it_is(bool chunked) => ExchangeFixture.RunAsync(async fixture =>
+    public Task A_large_body_continues_with_a_larger_buffer_and_comes_out_whole(bool chunked) => ExchangeFixture.RunAsync(async fixture =>
     {
         var piece = string.Concat(Enumerable.Range(0, 10_000).Select(static i => (char)('a' + (i % 26))));
         var asked = fixture.Ask();

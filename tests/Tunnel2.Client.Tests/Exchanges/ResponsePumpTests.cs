@@ -164,7 +164,7 @@ public sealed class ResponsePumpTests
     });
 
     [Fact]
-    public Task A_switch_of_protocols_that_nobody_asked_for_is_refused() => ExchangeFixture.RunAsync(async fixture =>
+    public Task A_switch_of_protocols_without_a_request_for_it_is_refused() => ExchangeFixture.RunAsync(async fixture =>
     {
         var answer = await fixture.ExchangeAsync("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
         Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.UnexpectedUpgrade), answer.Reset);

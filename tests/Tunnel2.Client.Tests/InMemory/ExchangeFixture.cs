@@ -15,7 +15,7 @@ namespace Tunnel2.Client.Tests.InMemory;
 
 /// <summary>
 /// The exchanges of one uplink in memory: the test is ProxyEntry at the one end and the backend at the other. Everything happens on the
-/// test's own thread and time stands still, so a test that waits for what nothing will bring fails at once.
+/// test's own thread and the clock is stopped, so a test that waits for what nothing will bring fails at once.
 /// </summary>
 internal sealed class ExchangeFixture
 {

@@ -24,7 +24,7 @@ internal sealed class SessionFixture : IDisposable
         var memory = new MemoryEngine(engine);
         Server = new MemoryServer(engine);
 
-        // On a clock of its own, which stands still: a leap of the other is no silence of the peer's.
+        // On a clock of its own, which is stopped: a leap of the other is no silence of the peer's.
         _heartbeat = new UplinkHeartbeat(new ManualTimeProvider());
         _uploads = new ReceiveBudget(ReceiveBudget.SmallestLimit, Time);
         Context = new ExchangeContext(options, Events, Time, buffers: new BufferPool());

@@ -94,7 +94,7 @@ public sealed class TapTests : IDisposable
         _ring.Publish("web", "/0", 200, 1);
         Task<int> running = RunAsync("tap", "--ring", _ring.Ring.Path, "--from-oldest", "--json");
 
-        // It has read the one record that there is: whatever is published from here on, it reads when it may go on.
+        // It has read the one record that there is: all that is published from here on, it reads when it may continue.
         await _output.Held.WaitAsync();
         for (int i = 1; i < Published - 1; i++)
         {
@@ -254,7 +254,7 @@ public sealed class TapTests : IDisposable
     [InlineData("stats a --partitions -1", "--partitions")]
     [InlineData("stats a --partitions two", "--partitions: 'two' is neither")]
     [InlineData("stats a --partitions 2 --partitions 3", "--partitions: is given more than once")]
-    public async Task A_wrong_command_line_is_told_with_the_usage(string line, string message)
+    public async Task A_wrong_command_line_is_reported_with_the_usage(string line, string message)
     {
         Assert.Equal(2, await TapCommand.RunAsync(line.Split(' '), _output, _error, CancellationToken.None));
         Assert.Contains(message, _error.Text, StringComparison.Ordinal);

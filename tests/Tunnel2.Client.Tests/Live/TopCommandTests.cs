@@ -152,7 +152,7 @@ public sealed class TopCommandTests : IAsyncLifetime
         await SeeAsync(static text => text.Contains("trying again in", StringComparison.Ordinal));
         await SeeAsync(static text => !text.Contains("trying again", StringComparison.Ordinal));
 
-        // Whatever it sent before would have come before these.
+        // All that it sent before would have come before these.
         Assert.Equal("""{"op":"subscribe","channel":"cluster.info"}""", await _hub.ReceiveAsync());
         await _stop.CancelAsync();
         Assert.Equal(0, await running);

@@ -176,7 +176,7 @@ public sealed class TopTests
     [InlineData("top --host a:b:c", "--host")]
     [InlineData("top --token", "lacks its value")]
     [InlineData("top --onse", "unknown flag")]
-    public async Task A_wrong_command_line_is_told_and_shows_no_secret(string line, string message)
+    public async Task A_wrong_command_line_is_reported_and_shows_no_secret(string line, string message)
     {
         using var output = new StringWriter();
         using var error = new StringWriter();
@@ -186,7 +186,7 @@ public sealed class TopTests
     }
 
     [Fact]
-    public async Task A_server_that_is_not_there_is_told_with_4()
+    public async Task A_server_that_is_not_there_is_reported_with_4()
     {
         using var output = new StringWriter();
         using var error = new StringWriter();

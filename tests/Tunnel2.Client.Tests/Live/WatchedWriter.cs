@@ -28,10 +28,10 @@ internal sealed class WatchedWriter : TextWriter
 
     internal string[] Lines => Text.Split('\n', StringSplitOptions.RemoveEmptyEntries);
 
-    /// <summary>Set when somebody waits to write.</summary>
+    /// <summary>Set when a caller waits to write.</summary>
     internal WaitSignal Held { get; } = new("a write is held up");
 
-    /// <summary>Whoever writes from now on waits.</summary>
+    /// <summary>A caller that writes from now on waits.</summary>
     internal void Close(bool closed)
     {
         if (closed)

@@ -81,7 +81,7 @@ public sealed class ReconnectLoopTests : IDisposable
     }
 
     [Fact]
-    public async Task Attempts_go_on_for_as_long_as_the_server_is_away()
+    public async Task Attempts_continue_for_as_long_as_the_server_is_away()
     {
         Func<Task<ConnectionEnd>> refused = () => Task.FromResult(EndFor(ConnectionEndReason.ServerUnreachable));
 
@@ -92,7 +92,7 @@ public sealed class ReconnectLoopTests : IDisposable
     }
 
     [Fact]
-    public async Task An_exception_in_a_session_is_told_and_outlived()
+    public async Task An_exception_in_a_session_is_reported_and_outlived()
     {
         int code = await RunAsync(_options, static () => throw new InvalidOperationException("broken"));
 
@@ -101,7 +101,7 @@ public sealed class ReconnectLoopTests : IDisposable
     }
 
     [Fact]
-    public async Task A_cancellation_that_nobody_asked_for_is_an_end_like_others()
+    public async Task A_cancellation_without_a_request_for_it_is_an_end_like_others()
     {
         int code = await RunAsync(_options, static () => throw new OperationCanceledException());
 

@@ -276,7 +276,7 @@ public sealed class AgentSessionTests
         });
 
     [Fact]
-    public Task A_server_that_says_goodbye_is_left_at_once_while_its_streams_go_on() => SessionFixture.RunAsync(async fixture =>
+    public Task A_server_that_says_goodbye_is_left_at_once_while_its_streams_continue() => SessionFixture.RunAsync(async fixture =>
     {
         var running = fixture.Start();
         var served = await fixture.Server.ServeAsync();

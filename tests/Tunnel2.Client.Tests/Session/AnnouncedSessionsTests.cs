@@ -31,7 +31,7 @@ public sealed class AnnouncedSessionsTests : IDisposable
         await RunAsync(Announce(Enumerable.Range(2, 8)), dials: 64, (options, _) => Unreachable(options));
         Assert.Equal(8, _dials.Take(8).Select(static dial => dial.Server).Distinct().Count());
 
-        // 64 waits of 15 s on average; all but impossible below a third of that.
+        // 64 waits of 15 s on average; almost impossible below a third of that.
         Assert.True(_dials[^1].At > TimeSpan.FromMinutes(5), $"{_dials.Count} dials in {_dials[^1].At}");
         Assert.Equal("+e1.example.com -" + _dials[0].Server.Host, Assert.Single(_events.All.Skip(1)));
     }

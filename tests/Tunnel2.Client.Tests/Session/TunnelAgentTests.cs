@@ -30,7 +30,7 @@ public sealed class TunnelAgentTests
     public async Task It_ends_only_after_the_uplinks_of_a_server_that_left()
     {
         using IEngine engine = new PortableEngine();
-        var mayGoOn = new WaitSignal("the service may go on with its answer");
+        var mayGoOn = new WaitSignal("the service may continue its answer");
         var mayEnd = new WaitSignal("the service may end its answer");
         await using var service = RawTcpServer.Start(async connection =>
         {

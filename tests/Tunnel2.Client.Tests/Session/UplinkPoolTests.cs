@@ -97,7 +97,7 @@ public sealed class UplinkPoolTests
         },
         Options(3));
 
-    /// <summary>The clock stands still: the farewell of the uplink that broke it does not end.</summary>
+    /// <summary>The clock is stopped: the farewell of the uplink that broke it does not end.</summary>
     [Fact]
     public Task The_others_do_not_wait_for_the_end_of_the_one_that_broke_the_protocol() => SessionFixture.RunAsync(
         async fixture =>
@@ -225,7 +225,7 @@ public sealed class UplinkPoolTests
             served.Add(await fixture.Server.ServeAsync(FrameType.Join));
         }
 
-        await fixture.UntilAsync(() => fixture.Watched == count, "all stand");
+        await fixture.UntilAsync(() => fixture.Watched == count, "all are open");
         return served;
     }
 

@@ -234,7 +234,7 @@ public sealed class TunnelFileTests
     }
 
     [Fact]
-    public void Every_mistake_is_told_with_its_line()
+    public void Every_mistake_is_reported_with_its_line()
     {
         Assert.Equal(
             [
@@ -297,11 +297,11 @@ public sealed class TunnelFileTests
     [InlineData("tunnels: \"open", "tunnels.yml:1: is not YAML: ")]
     [InlineData("tunnels:\n- upstream: *nowhere", "tunnels.yml:1: is not YAML: The anchor 'nowhere'")]
     [InlineData("tunnels:\n- upstream: 1\n---\ntunnels: []", "tunnels.yml:4: a second document")]
-    public void A_file_of_another_form_is_told_where(string file, string mistake) =>
+    public void A_file_of_another_form_is_reported_with_its_place(string file, string mistake) =>
         Assert.StartsWith(mistake, Mistakes(file)[0], StringComparison.Ordinal);
 
     [Fact]
-    public void A_file_that_is_not_there_is_told_by_its_name()
+    public void A_file_that_is_not_there_is_reported_by_its_name()
     {
         Assert.StartsWith("other.yml: cannot be read: ", Mistakes("", "--config other.yml")[0], StringComparison.Ordinal);
         Assert.StartsWith("third.yml: cannot be read: ", Mistakes("", "", ("TUNNEL2_CONFIG", "third.yml"))[0], StringComparison.Ordinal);

@@ -8,7 +8,7 @@ namespace Tunnel2.Embed.Tests.Connections;
 /// <summary>The two sides of a connection within the process.</summary>
 public sealed class AgentTransportTests : IAsyncDisposable
 {
-    /// <summary>The pipe's limit, and the piece that may stand in it beyond.</summary>
+    /// <summary>The pipe's limit, and the piece that may be in it beyond.</summary>
     private const int MostHeld = (64 + 16) * 1024;
 
     private readonly TunnelConnection _connection = new(TunnelEndPoint.Instance, null);
@@ -149,7 +149,7 @@ public sealed class AgentTransportTests : IAsyncDisposable
         Assert.False(Agent.HasBytes());
     }
 
-    /// <summary>Whatever the two sides do at the same time, each wait ends and nothing but the faults of I/O comes out.</summary>
+    /// <summary>For all that the two sides do at the same time, each wait ends and only the faults of I/O come out.</summary>
     [Fact]
     public async Task An_abort_at_any_moment_is_an_end_and_no_fault()
     {

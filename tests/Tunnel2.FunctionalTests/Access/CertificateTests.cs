@@ -45,7 +45,7 @@ public sealed class CertificateTests : IDisposable
             await RefusedAsync(tunnel, version, _authority.Issue("alice", isServer: false, from: 1, to: 3), 403, "certificate-invalid");
             await RefusedAsync(tunnel, version, _authority.Issue("alice.example"), 403, "certificate-invalid");
 
-            // Without TLS there is no certificate, whatever the visitor says of itself.
+            // Without TLS there is no certificate, also if the visitor claims one.
             var (plain, _) = await tunnel.ExchangeAsync("/", fields: "X-Tunnel2-User: CN=alice\r\nX-Forwarded-Proto: https\r\n");
             Assert.Equal((403, "certificate-required"), (plain.StatusCode, plain["Tunnel2-Error"]));
         });
@@ -182,7 +182,7 @@ public sealed class CertificateTests : IDisposable
 
     private static string CodeOf(HttpResponseMessage response) => response.Headers.GetValues("Tunnel2-Error").Single();
 
-    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; nobody can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; no program can know it.")]
     private static HttpClient Visitor(TunnelFixture tunnel, string version, string? certificate)
     {
         var own = certificate is null ? null : WithKey(certificate);

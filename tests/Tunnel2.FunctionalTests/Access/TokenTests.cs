@@ -112,7 +112,7 @@ public sealed class TokenTests
     }
 
     [Fact]
-    public async Task Where_the_keys_are_not_to_be_had_the_visitor_is_asked_to_come_again()
+    public async Task Where_the_keys_are_not_available_the_visitor_is_asked_to_come_again()
     {
         await using var issuer = new HttpIssuer(null);
         await TunnelFixture.RunAsync(

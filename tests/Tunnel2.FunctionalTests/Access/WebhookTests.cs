@@ -189,7 +189,7 @@ public sealed class WebhookTests
         }
     }
 
-    /// <summary>A stream whose length nobody knows.</summary>
+    /// <summary>A stream of unknown length.</summary>
     private sealed class UnknownLength(byte[] bytes) : MemoryStream(bytes)
     {
         public override bool CanSeek => false;

@@ -21,7 +21,7 @@ public sealed class PolicyApiTests : IDisposable
     private string Folder => Path.Combine(_folder["state"], "policies");
 
     [Fact]
-    public async Task A_policy_holds_at_once_for_a_session_that_goes_on_and_until_it_is_removed()
+    public async Task A_policy_holds_at_once_for_a_session_that_continues_and_until_it_is_removed()
     {
         var arrived = new WaitSignal("the first request has arrived");
         var mayAnswer = new WaitSignal("the backend may answer");

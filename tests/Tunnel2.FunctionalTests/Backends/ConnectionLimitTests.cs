@@ -33,7 +33,7 @@ public sealed class ConnectionLimitTests
         Limited(4, trusts: trusts, uplinks: uplinks));
 
     [Fact]
-    public Task A_request_that_waits_too_long_is_told_why_and_all_goes_on_behind_it() => TunnelFixture.RunAsync(
+    public Task A_request_that_waits_too_long_gets_the_reason_and_all_continues_after_it() => TunnelFixture.RunAsync(
         AnswerWhenReleasedAsync,
         async tunnel =>
         {

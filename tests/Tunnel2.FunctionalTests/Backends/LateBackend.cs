@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Backends;
 
 /// <summary>
-/// A backend that answers each request by its own target, and then sends what nobody asked for: at once, or up to 200 ms later. Targets
+/// A backend that answers each request by its own target, and then sends what no request asked for: at once, or up to 200 ms later. Targets
 /// say how: <c>/body</c>, <c>/empty</c>, <c>/chunked</c>, <c>/head</c>, <c>/204</c>, <c>/304</c>, and after that a number.
 /// </summary>
 internal sealed class LateBackend : IDisposable
@@ -28,7 +28,7 @@ internal sealed class LateBackend : IDisposable
         _certificate = usesTls ? SelfMadeCertificate.Create() : null;
     }
 
-    /// <summary>Surplus that was sent, as far as anybody took it.</summary>
+    /// <summary>Surplus that was sent, as far as a reader took it.</summary>
     public AsyncCounter Sent { get; } = new("surplus sent by the backend");
 
     /// <summary>Serves a connection.</summary>
@@ -91,7 +91,7 @@ internal sealed class LateBackend : IDisposable
             await Task.Delay(delay);
         }
 
-        // A whole answer, as bad as it gets: whoever takes it for one finds nothing wrong with it.
+        // A whole answer, as bad as it gets: a client that takes it for one finds nothing wrong with it.
         await WriteAsync(
             connection, writing, $"HTTP/1.1 200 OK\r\nX-Target: {Foreign}\r\nContent-Length: {Foreign.Length}\r\n\r\n{Foreign}");
         Sent.Increment();

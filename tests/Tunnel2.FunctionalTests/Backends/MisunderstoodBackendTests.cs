@@ -6,7 +6,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Backends;
 
 /// <summary>
-/// Backends that are there and speak something else than they are spoken to in: visitors and the user are told what, and what helps.
+/// Backends that are there and speak something else than they are spoken to in: visitors and the user learn what, and what helps.
 /// </summary>
 public sealed class MisunderstoodBackendTests
 {
@@ -92,7 +92,7 @@ public sealed class MisunderstoodBackendTests
     {
         await using var backend = RawTcpServer.Start(static async connection =>
         {
-            // Whoever asks something harmless is answered; the request of the test is not.
+            // A harmless request is answered; the request of the test is not.
             if (await connection.ReadHeadAsync() is { Target: "*" })
             {
                 await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -148,7 +148,7 @@ public sealed class MisunderstoodBackendTests
             },
         });
 
-    /// <summary>As gRPC servers do: whoever does not begin with the preface is sent away without a word.</summary>
+    /// <summary>As gRPC servers do: a client that does not begin with the preface is disconnected without a word.</summary>
     private static async Task ServeHttp2Async(RawConnection connection)
     {
         const string Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Backends;
 
-/// <summary>Bytes that a backend sends after its answers, at once or late, are nobody's answer.</summary>
+/// <summary>Bytes that a backend sends after its answers, at once or late, are no request's answer.</summary>
 public sealed class SurplusTests
 {
     private const int Visitors = 64;
@@ -112,7 +112,7 @@ public sealed class SurplusTests
                 await tunnel.RawBackend.ConnectionsDone.WaitForAsync(1);
             },
 
-            // The agent's clock stands still: nothing that looks around now and then does it.
+            // The agent's clock is stopped: nothing that looks around now and then does it.
             new TunnelSetup
             {
                 AgentTime = new ManualTimeProvider(),

@@ -96,7 +96,7 @@ public sealed class AnnouncedNodeFaultTests(PostgresServer server) : IClassFixtu
     }
 
     [Fact]
-    public async Task A_node_of_another_cluster_is_refused_and_said_and_the_first_session_goes_on()
+    public async Task A_node_of_another_cluster_is_refused_and_said_and_the_first_session_continues()
     {
         await using var stranger = await EntryFixture.StartAsync(null, "Domain=tunnel.example");
         await using var cluster = await RealCluster.StartAnnouncedAsync(

@@ -5,7 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Cluster;
 
-/// <summary>Agents that are given one server, and are told of the other nodes of its cluster.</summary>
+/// <summary>Agents that are given one server, and hear of the other nodes of its cluster.</summary>
 public sealed class AnnouncedNodeTests(PostgresServer server) : IClassFixture<PostgresServer>
 {
     private static readonly TimeSpan _long = TimeSpan.FromSeconds(60);
@@ -55,7 +55,7 @@ public sealed class AnnouncedNodeTests(PostgresServer server) : IClassFixture<Po
             Assert.All(await visitors.StopAsync(), static result => Assert.Null(result.Problem));
         }
 
-        // The server that was given is lost too: what was announced goes on.
+        // The server that was given is lost too: what was announced continues.
         await cluster.Nodes[0].StopAsync();
         await WaitSignal.UntilAsync(
             () => agent.Events.ServerChanges.LastOrDefault() is { } servers

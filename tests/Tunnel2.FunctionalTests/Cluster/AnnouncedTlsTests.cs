@@ -10,7 +10,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Cluster;
 
-/// <summary>Whom an agent trusts of the nodes that it is told of. The second node is another host: 127.0.0.2.</summary>
+/// <summary>Whom an agent trusts of the announced nodes. The second node is another host: 127.0.0.2.</summary>
 public sealed class AnnouncedTlsTests(PostgresServer server) : IClassFixture<PostgresServer>, IDisposable
 {
     private const string First = "127.0.0.1";

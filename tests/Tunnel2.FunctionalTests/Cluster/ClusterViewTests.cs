@@ -53,7 +53,7 @@ public sealed class ClusterViewTests(PostgresServer server) : IClassFixture<Post
         await WaitSignal.UntilAsync(
             () => cluster.Nodes[2].Part<ClusterViewer>().Followed == 0
                 && cluster.Nodes.All(static node => node.Live.Hub!.Connections == 0),
-            "nobody looks, and no feed is left", _long);
+            "no viewer looks, and no feed is left", _long);
     }
 
     [Fact]

@@ -18,7 +18,7 @@ internal sealed class FakeLocator : ISessionLocator
     /// <summary>Questions to the cluster.</summary>
     public AsyncCounter Asked { get; } = new("questions where a name is");
 
-    /// <summary>Registrations that a node was told to forget.</summary>
+    /// <summary>Registrations that a node was asked to forget.</summary>
     public AsyncCounter Forgotten { get; } = new("forgotten registrations");
 
     /// <summary>Has the node know a place without asking, which may be wrong.</summary>

@@ -15,7 +15,7 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
     private static readonly TimeSpan _long = TimeSpan.FromSeconds(60);
 
     [Fact]
-    public async Task An_inspection_goes_on_where_the_session_comes_to_and_ends_when_it_was_to_end()
+    public async Task An_inspection_continues_where_the_session_comes_to_and_ends_when_it_was_to_end()
     {
         await using var cluster = await StartAsync(server, 3);
         await using var balancer = CuttingProxy.Start(cluster.Cluster.Nodes[0].Uplink);

@@ -439,7 +439,7 @@ public sealed class NodeLinkFailureTests
         });
 
     /// <summary>
-    /// An agent of the front that has said goodbye so long ago that nobody waits for it, and a visitor who has learned that.
+    /// An agent of the front that has said goodbye so long ago that no request waits for it, and a visitor who has learned that.
     /// </summary>
     private static async Task<(RawHttpClient Visitor, NodeLocation Place)> AwayAsync(ClusterFixture cluster)
     {

@@ -253,7 +253,7 @@ public sealed class RawAcrossTests(PostgresServer server) : IClassFixture<Postgr
             cluster.Agents.Add(wanting);
             await cluster.Nodes[0].UntilAsync(
                 () => cluster.Nodes[0].Log.All.Any(line => line.Text.Contains("database", StringComparison.Ordinal)
-                    && line.Text.Contains($"The port {wanted} is given to nobody now", StringComparison.Ordinal)),
+                    && line.Text.Contains($"The port {wanted} cannot be given now", StringComparison.Ordinal)),
                 "it was refused", _long);
             Assert.Equal(0, wanting.Events.ReadyCount.Value);
         }

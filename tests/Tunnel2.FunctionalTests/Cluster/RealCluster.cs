@@ -122,7 +122,7 @@ internal sealed class RealCluster : IAsyncDisposable
         await _nodes[node].UntilAsync(() => ClusterFixture.LinksOf(_nodes[node]) >= links, $"e{node + 1} has {links} links");
     }
 
-    /// <summary>What to tell an agent of a service that has sessions with some nodes.</summary>
+    /// <summary>The options of an agent of a service that has sessions with some nodes.</summary>
     public AgentOptions Options(int service, params int[] nodes) =>
         AgentFixture.Options(_nodes[nodes[0]].Uplink.Port, Services[service].Port) with
         {

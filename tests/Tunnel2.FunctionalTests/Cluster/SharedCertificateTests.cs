@@ -12,7 +12,7 @@ namespace Tunnel2.FunctionalTests.Cluster;
 
 /// <summary>
 /// Automatic certificates of nodes that share a real database, from a real authority for tests: Debian's package <c>pebble</c>. It comes
-/// to the node whose ports it was given, whichever node has ordered.
+/// to the node whose ports it was given, whether or not that node has ordered.
 /// </summary>
 public sealed class SharedCertificateTests(PostgresServer server) : IClassFixture<PostgresServer>, IDisposable
 {

@@ -34,7 +34,7 @@ public sealed class SharedLimitTests(PostgresServer server) : IClassFixture<Post
         await using var third = new Flood(cluster, 2);
         await SharesAsync(cluster, static shares => shares[2] > 0.95);
 
-        // The database goes, and requests go on; the demand is no longer known anywhere else.
+        // The database goes, and requests continue; the demand is no longer known anywhere else.
         await server.StopAsync();
         await SharesAsync(cluster, static shares => shares.All(static share => Math.Abs(share - (1.0 / 3)) < 0.01));
         var outage = (third.Served, third.Refused);

@@ -71,7 +71,7 @@ public sealed class SharedPolicyTests(PostgresServer server) : IClassFixture<Pos
     [InlineData("policies/names/web", false)]
     [InlineData("policies/agents/ci", true)]
     [InlineData("policies/tokens/one", true)]
-    public async Task A_policy_for_a_tunnel_of_tcp_at_another_node_is_refused_and_the_tunnel_goes_on(string policy, bool hasToken)
+    public async Task A_policy_for_a_tunnel_of_tcp_at_another_node_is_refused_and_the_tunnel_continues(string policy, bool hasToken)
     {
         await using var cluster = await RealCluster.StartAsync(server, 2, TcpTunnel.Ports(), "Tcp:Listen=127.0.0.{node}");
         using var first = new AdminApi(cluster.Nodes[0]);

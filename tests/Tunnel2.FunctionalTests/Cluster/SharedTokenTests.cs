@@ -64,7 +64,7 @@ public sealed class SharedTokenTests(PostgresServer server) : IClassFixture<Post
     }
 
     [Fact]
-    public async Task Without_the_database_known_tokens_go_on_and_changes_are_refused()
+    public async Task Without_the_database_known_tokens_continue_and_changes_are_refused()
     {
         await using var cluster = await StartAsync();
         using var first = new AdminApi(cluster.Nodes[0]);

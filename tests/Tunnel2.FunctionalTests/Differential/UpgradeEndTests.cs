@@ -56,7 +56,7 @@ public sealed class UpgradeEndTests
             Visitor = static async visitor =>
                 (await visitor.OpenAsync()).Status == 403 && await visitor.ReadBodyAsync() == "no" ? AsSent : "changed",
         },
-        new("the service ends its direction: the other goes on", [AsSent, AsSent, AsSent, AsSent])
+        new("the service ends its direction: the other continues", [AsSent, AsSent, AsSent, AsSent])
         {
             Service = static async service =>
             {
@@ -72,7 +72,7 @@ public sealed class UpgradeEndTests
                 return bye == "bye" ? AsSent : "changed";
             },
         },
-        new("the visitor ends its direction: the other goes on", [AsSent, AsSent, AsSent, AsSent])
+        new("the visitor ends its direction: the other continues", [AsSent, AsSent, AsSent, AsSent])
         {
             Service = static async service =>
             {

@@ -1,6 +1,6 @@
 namespace Tunnel2.FunctionalTests.Differential;
 
-/// <summary>One end of a WebSocket, visitor or service, in one version of HTTP. What it sends is not framed: nobody looks.</summary>
+/// <summary>One end of a WebSocket, visitor or service, in one version of HTTP. What it sends is not framed: no reader looks.</summary>
 internal abstract class UpgradeSide
 {
     /// <summary>For a visitor: asks, and reads the answer's head.</summary>

@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Differential;
 
 /// <summary>
-/// What a service sees of a visitor that ends its request out of order, and what the visitor is told; the rows are those of
+/// What a service sees of a visitor that ends its request out of order, and what the visitor gets; the rows are those of
 /// docs/conformance.md.
 /// </summary>
 public sealed class VisitorEndTests
@@ -192,7 +192,7 @@ public sealed class VisitorEndTests
         return null;
     }
 
-    /// <summary>Ends the visitor's direction in the middle of a body: nobody answers it.</summary>
+    /// <summary>Ends the visitor's direction in the middle of a body: it gets no answer.</summary>
     private static async Task<string?> EndAsync(RawConnection visitor, WaitSignal arrived, string request)
     {
         await visitor.WriteAsync(request);
@@ -202,7 +202,7 @@ public sealed class VisitorEndTests
         return null;
     }
 
-    /// <summary>Sends the rest when the service has the head, and reads what the visitor is told.</summary>
+    /// <summary>Sends the rest when the service has the head, and reads what the visitor gets.</summary>
     private static async Task<string?> GoOnAsync(RawConnection visitor, WaitSignal arrived, string request, string rest)
     {
         await visitor.WriteAsync(request);

@@ -291,7 +291,7 @@ public sealed class EmbeddedAppTests
         });
 
     [Fact]
-    public async Task An_app_that_does_not_read_stops_its_visitor_and_nobody_else()
+    public async Task An_app_that_does_not_read_stops_its_visitor_and_no_other()
     {
         var mayRead = new WaitSignal("the app may read");
         var sent = new AsyncCounter("bytes that the visitor sent");
@@ -345,7 +345,7 @@ public sealed class EmbeddedAppTests
     }
 
     [Fact]
-    public async Task A_visitor_that_does_not_read_stops_the_app_and_nobody_else()
+    public async Task A_visitor_that_does_not_read_stops_the_app_and_no_other()
     {
         var written = new AsyncCounter("bytes that the app wrote");
         await EmbeddedTunnel.RunAsync(

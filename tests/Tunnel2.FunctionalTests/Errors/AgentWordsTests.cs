@@ -23,7 +23,7 @@ public sealed class AgentWordsTests
     [Fact]
     public async Task A_server_whose_name_has_no_address()
     {
-        // A label longer than one may be: the resolver says no without asking anybody.
+        // A label longer than one may be: the resolver says no without a question to a server.
         var host = new string('a', 64) + ".invalid";
         await AssertSaysAsync(
             1, $"the host name '{host}' has no address (DNS)", options => options with { Server = new ServerEndpoint(host, 1) });
@@ -49,7 +49,7 @@ public sealed class AgentWordsTests
             server.Port,
             $"Something else than a Tunnel2 server answers at 127.0.0.1:{server.Port}: an HTTP server (nginx/1.22.1). Check the port: "
                 + $"the uplink port is 12001 "
-            + "by default, and an HTTP proxy cannot stand before it.");
+            + "by default, and an HTTP proxy cannot be in front of it.");
     }
 
     [Fact]
@@ -125,7 +125,7 @@ public sealed class AgentWordsTests
     }
 
     [Fact]
-    public async Task A_backend_that_is_not_there_is_told_without_failing()
+    public async Task A_backend_that_is_not_there_is_reported_without_failing()
     {
         using var port = new RefusedPort();
         await using var entry = await EntryFixture.StartAsync();

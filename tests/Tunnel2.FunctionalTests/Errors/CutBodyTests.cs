@@ -99,7 +99,7 @@ public sealed class CutBodyTests
                 mayGoOn.Set();
                 while (await body.ReadAsync(new byte[100]) > 0)
                 {
-                    // What stood before the fault.
+                    // What was before the fault.
                 }
 
                 Assert.Equal(ConnectionEnding.Fin, body.Ending);

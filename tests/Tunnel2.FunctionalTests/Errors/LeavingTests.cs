@@ -6,7 +6,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Errors;
 
-/// <summary>Visitors who leave while a response flows that never pauses: the service is to see it, whatever stands between.</summary>
+/// <summary>Visitors who leave while a response flows that never pauses: the service is to see it, through anything between them.</summary>
 [Trait("Engine", "each")]
 public sealed class LeavingTests
 {

@@ -7,7 +7,7 @@ namespace Tunnel2.FunctionalTests.Errors;
 public sealed class TimeoutTests
 {
     [Fact]
-    public async Task A_backend_that_does_not_begin_its_answer_in_time_is_a_504_and_is_told()
+    public async Task A_backend_that_does_not_begin_its_answer_in_time_is_a_504_and_is_reported()
     {
         var ended = new WaitSignal("the backend's connection ended");
         await TunnelFixture.RunAsync(
@@ -59,7 +59,7 @@ public sealed class TimeoutTests
     }
 
     [Fact]
-    public async Task A_download_that_stands_still_is_cut()
+    public async Task A_download_that_stalls_is_cut()
     {
         var ended = new WaitSignal("the backend's connection ended");
         await TunnelFixture.RunAsync(
@@ -84,7 +84,7 @@ public sealed class TimeoutTests
     [Theory]
     [InlineData("Content-Length: 10\r\n\r\nhello")]
     [InlineData("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")]
-    public async Task An_upload_that_the_visitor_does_not_go_on_with_is_cut_and_the_backend_never_takes_it_for_whole(string request)
+    public async Task An_upload_that_the_visitor_does_not_continue_with_is_cut_and_the_backend_never_takes_it_for_whole(string request)
     {
         var ended = new WaitSignal("the backend's connection ended");
         await TunnelFixture.RunAsync(

@@ -151,7 +151,7 @@ public sealed class FidelityTests
                 await visitor.SendRequestAsync("/", TunnelFixture.Host);
                 await visitor.ReadHeadAsync();
 
-                // Another exchange, from beginning to end, while this one stands.
+                // Another exchange, from beginning to end, while this one is open.
                 await sent.WaitForAsync(256 * 1024);
                 Assert.True(sent.Value < Length);
                 await visitor.ReadExactlyAsync(Length);

@@ -58,7 +58,7 @@ internal sealed class FrontVisitor : IDisposable
 
     public void Dispose() => Client.Dispose();
 
-    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; nobody can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; no program can know it.")]
     private static async Task VisitAsync(string kind, TunnelFixture tunnel, Func<FrontVisitor, Task> test)
     {
         var isTls = IsTls(kind);

@@ -67,7 +67,7 @@ public sealed class HeadLimitTests
             Assert.True(status == 200 || answer.Body.Contains($"\"status\": {status}", StringComparison.Ordinal), $"{what}: {answer.Body}");
         }
 
-        // Others on the connection go on.
+        // Others on the connection continue.
         Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls))).Status);
     });
 

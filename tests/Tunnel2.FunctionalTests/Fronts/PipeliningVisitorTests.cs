@@ -9,7 +9,7 @@ namespace Tunnel2.FunctionalTests.Fronts;
 
 /// <summary>
 /// One visitor that gives the edge work without an end, all of it done on the spot, and another beside it. What is looked at is not how
-/// fast anybody is served, because a machine may be slow, but how often the loop looks at its sockets meanwhile.
+/// fast a visitor is served, because a machine may be slow, but how often the loop looks at its sockets in that time.
 /// </summary>
 public sealed class PipeliningVisitorTests
 {
@@ -64,7 +64,7 @@ public sealed class PipeliningVisitorTests
                     Assert.Equal((200, null), await StatusAsync(other, Http2Visitor.Request(isTls, "/echo")));
                 }
 
-                // Whoever had to wait for the flood's end would find it over.
+                // A visitor that had to wait for the flood's end would find it over.
                 Assert.InRange(answered.Value, 1, Requests - 1);
                 await flood.WaitAsync(_limit);
             },
@@ -113,7 +113,7 @@ public sealed class PipeliningVisitorTests
         });
     }
 
-    /// <summary>Where there is a loop. On the pool nobody holds more than one thread of it.</summary>
+    /// <summary>Where there is a loop. On the pool no connection holds more than one thread of it.</summary>
     private static void AssertTookTurns(int things, long? rounds) =>
         Assert.True(rounds is null || rounds >= things / WorkTurn.Steps, $"{rounds} rounds");
 

@@ -47,7 +47,7 @@ public sealed class PublicCertificateTests : IDisposable
         _time.Advance(ReloadLoop.Period);
         await entry.Log.WaitForAsync(2260);
 
-        // Whoever comes back with a session of the old certificate is shown the new one.
+        // A visitor that comes back with a session of the old certificate is shown the new one.
         await using var after = await ConnectAsync(entry, _authority.Pem, "web.localhost");
         Assert.Equal(TestAuthority.Fingerprint(second), FingerprintOf(after));
         await AssertServedAsync(before);

@@ -193,7 +193,7 @@ public sealed class RefusalTests
     }
 
     [Fact]
-    public async Task An_answer_is_not_lost_to_what_the_visitor_goes_on_sending()
+    public async Task An_answer_is_not_lost_to_what_the_visitor_continues_sending()
     {
         await using var entry = await EntryFixture.StartAsync();
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);

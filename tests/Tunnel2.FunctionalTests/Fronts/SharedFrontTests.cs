@@ -6,7 +6,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
 
-/// <summary>What a visitor can rely on whatever the front and the version of HTTP: one set of tests for all of them.</summary>
+/// <summary>What a visitor can rely on with every front and version of HTTP: one set of tests for all of them.</summary>
 [Trait("Engine", "each")]
 public sealed class SharedFrontTests
 {
@@ -269,7 +269,7 @@ public sealed class SharedFrontTests
             },
             new TunnelSetup { Settings = ["Limits:RequestBodyBytes=2000"] });
 
-    /// <summary>Bytes whose number nobody is told before they end.</summary>
+    /// <summary>Bytes whose number is unknown before they end.</summary>
     private sealed class HiddenLengthStream(byte[] bytes) : MemoryStream(bytes)
     {
         public override bool CanSeek => false;

@@ -158,7 +158,9 @@ public sealed class GrpcTests
         });
     });
 
-    /// <summary>The call alone fails, with a status that says why; others on its connection, one of them open meanwhile, go on.</summary>
+    /// <summary>
+    /// The call alone fails, with a status that says why; others on its connection, one of them open in that time, continue.
+    /// </summary>
     [Fact]
     public Task Metadata_of_a_mebibyte_are_a_status_in_every_place() => GrpcTunnel.RunAsync(static async (channel, _) =>
     {

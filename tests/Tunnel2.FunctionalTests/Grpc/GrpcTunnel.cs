@@ -15,7 +15,7 @@ internal static class GrpcTunnel
 {
     private const int LargestMessage = 32 * 1024 * 1024;
 
-    /// <summary>Runs a test. The service speaks HTTP/2 without TLS, and nothing tells the agent so.</summary>
+    /// <summary>Runs a test. The service speaks HTTP/2 without TLS, and the agent has no setting that says so.</summary>
     public static async Task RunAsync(Func<GrpcChannel, TunnelFixture, Task> test, TunnelSetup? setup = null, bool isWeb = false)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());

@@ -5,7 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
-/// <summary>What an agent told, to be waited for. Thread-safe.</summary>
+/// <summary>What an agent reported, to be waited for. Thread-safe.</summary>
 internal sealed class AgentEventLog : IAgentEvents
 {
     private readonly ConcurrentQueue<ConnectionEnd> _ends = new();
@@ -31,7 +31,7 @@ internal sealed class AgentEventLog : IAgentEvents
 
     public string? ShortMessage { get; private set; }
 
-    public AsyncCounter RequestCount { get; } = new("requests told by the agent");
+    public AsyncCounter RequestCount { get; } = new("requests reported by the agent");
 
     public IReadOnlyList<string> PublicUrls { get; private set; } = [];
 

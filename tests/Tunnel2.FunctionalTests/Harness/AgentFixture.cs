@@ -29,7 +29,7 @@ internal sealed class AgentFixture : IAsyncDisposable
         AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null) =>
         new(options, events ?? new AgentEventLog(), time ?? TimeProvider.System, engine ?? TestEngine.Create());
 
-    /// <summary>Starts an agent and waits until its tunnel stands.</summary>
+    /// <summary>Starts an agent and waits until its tunnel is open.</summary>
     public static async Task<AgentFixture> StartReadyAsync(
         AgentOptions options, AgentEventLog? events = null, TimeProvider? time = null, IEngine? engine = null)
     {
@@ -40,7 +40,7 @@ internal sealed class AgentFixture : IAsyncDisposable
         return agent;
     }
 
-    /// <summary>What to tell an agent that connects to an entry and forwards to a port of this machine.</summary>
+    /// <summary>The options of an agent that connects to an entry and forwards to a port of this machine.</summary>
     public static AgentOptions Options(int entryPort, int backendPort, string name = "web") => new()
     {
         Server = new ServerEndpoint("127.0.0.1", entryPort),

@@ -21,7 +21,7 @@ internal sealed class LogLines : ILoggerProvider
     public Task WaitForAsync(int eventId, int count = 1) => Written.UntilAsync(
         () => _lines.Count(line => line.EventId == eventId) >= count, $"{count} lines of event {eventId} are written");
 
-    /// <summary>Throws when anything was logged as an error: whatever a peer does, it is not a fault of ours.</summary>
+    /// <summary>Throws when anything was logged as an error: anything that a peer does, it is not a fault of ours.</summary>
     /// <param name="expected">Events that the test itself has caused.</param>
     public void AssertNoErrors(params int[] expected) =>
         Assert.DoesNotContain(_lines, line => line.Level >= LogLevel.Error && !expected.Contains(line.EventId));

@@ -6,7 +6,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
-/// <summary>Fails the run when a buffer of the data plane did not come back, whatever ended the streams that had it.</summary>
+/// <summary>Fails the run when a buffer of the data plane did not come back, after any end of the streams that had it.</summary>
 public sealed class OutstandingBuffers : IAsyncDisposable
 {
     public async ValueTask DisposeAsync() =>

@@ -246,7 +246,7 @@ internal sealed class RawUplink : IAsyncDisposable
         return frames;
     }
 
-    /// <summary>Asks for a sign of life: whatever was sent before has been handled when this returns.</summary>
+    /// <summary>Asks for a sign of life: all that was sent before has been handled when this returns.</summary>
     public async Task<List<ReceivedFrame>> SyncAsync(ulong opaque = 0xC0FFEE)
     {
         await SendAsync(UplinkFrames.Ping(opaque));

@@ -6,10 +6,10 @@ namespace Tunnel2.FunctionalTests.Harness;
 /// When it began to look for the connection that it used: the last moment at which that one may have been known to be open.
 /// </param>
 /// <param name="Ended">When its answer was whole, or its problem known.</param>
-/// <param name="Problem">Null when it was answered whole; "refused" when nobody listened; else what was wrong.</param>
+/// <param name="Problem">Null when it was answered whole; "refused" when no process listened; else what was wrong.</param>
 internal sealed record SteadyResult(TimeSpan Started, TimeSpan Tried, TimeSpan Ended, string? Problem)
 {
-    /// <summary>What a request that no listener took is called: nobody accepted it.</summary>
+    /// <summary>What a request that no listener took is called: no process accepted it.</summary>
     public const string Refused = "refused";
 
     /// <summary>

@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Harness;
 
 /// <summary>
-/// Visitors who come all the time: at a fixed rate whatever becomes of those before them (open loop), or some who each ask again as soon
+/// Visitors who come all the time: at a fixed rate, also while those before them wait (open loop), or some who each ask again as soon
 /// as they have their answer. Every second request uses a connection that an earlier one left open, as browsers do; nothing is repeated.
 /// </summary>
 internal sealed class SteadyVisitors : IAsyncDisposable

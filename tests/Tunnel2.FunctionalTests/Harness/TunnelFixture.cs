@@ -157,7 +157,7 @@ internal sealed class TunnelFixture : IAsyncDisposable
         _outOfPatience.Dispose();
         if (_isUp)
         {
-            // The test failed: nothing is checked, so that its own failure is the one that is told.
+            // The test failed: nothing is checked, so that its own failure is the one that is reported.
             await Entry.DisposeAsync();
         }
     }

@@ -16,13 +16,13 @@ internal sealed record TunnelSetup
     /// <summary>Changes the agent's options.</summary>
     public Func<AgentOptions, AgentOptions> Agent { get; init; } = static options => options;
 
-    /// <summary>Whether a relay that can be cut stands between agent and entry.</summary>
+    /// <summary>Whether a relay that can be cut is between agent and entry.</summary>
     public bool CanBeCut { get; init; }
 
     /// <summary>What the relay is like before the agent connects through it.</summary>
     public Action<CuttingProxy> Link { get; init; } = static _ => { };
 
-    /// <summary>Whether the agent tells of every request.</summary>
+    /// <summary>Whether the agent reports every request.</summary>
     public bool WantsRequests { get; init; }
 
     /// <summary>Events of errors that the test itself causes, such as a file that cannot be used.</summary>

@@ -5,7 +5,7 @@ using Tunnel2.FunctionalTests.Harness;
 
 namespace Tunnel2.FunctionalTests.Harness;
 
-/// <summary>Fails the run when a task failed and nobody looked: such a failure is lost in a server.</summary>
+/// <summary>Fails the run when a task failed and no code looked: such a failure is lost in a server.</summary>
 public sealed class UnobservedExceptions : IDisposable
 {
     private static readonly ConcurrentQueue<Exception> _seen = new();
@@ -26,7 +26,7 @@ public sealed class UnobservedExceptions : IDisposable
 
     public void Dispose()
     {
-        // Only a collection finds the tasks that nobody asks any more.
+        // Only a collection finds the tasks that no code asks any more.
         GC.Collect();
         GC.WaitForPendingFinalizers();
         TaskScheduler.UnobservedTaskException -= OnUnobserved;

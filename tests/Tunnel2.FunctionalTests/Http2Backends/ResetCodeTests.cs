@@ -7,7 +7,7 @@ namespace Tunnel2.FunctionalTests.Http2Backends;
 [Trait("Engine", "each")]
 public sealed class ResetCodeTests
 {
-    /// <summary>Each code of RFC 9113, one that nobody knows, and one without room on the uplink: INTERNAL_ERROR then.</summary>
+    /// <summary>Each code of RFC 9113, an unknown one, and one without room on the uplink: INTERNAL_ERROR then.</summary>
     public static TheoryData<uint, uint> Codes
     {
         get

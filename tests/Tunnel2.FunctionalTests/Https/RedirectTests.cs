@@ -5,7 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Https;
 
-/// <summary>Visitors without TLS, and what those with TLS are told, over real sockets and in both versions of HTTP.</summary>
+/// <summary>Visitors without TLS, and what those with TLS get, over real sockets and in both versions of HTTP.</summary>
 public sealed class RedirectTests
 {
     private static readonly string[] _https = ["Public:HttpsListen=127.0.0.1:0", "Public:Certificate=self-made", "Https:Redirect=on"];

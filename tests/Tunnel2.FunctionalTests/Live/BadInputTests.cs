@@ -8,7 +8,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Live;
 
-/// <summary>Whatever is done to the live plane, requests are forwarded, and each is one record.</summary>
+/// <summary>For any bad input to the live plane, requests are forwarded, and each is one record.</summary>
 public sealed class BadInputTests
 {
     private const int Requests = 200;
@@ -72,7 +72,7 @@ public sealed class BadInputTests
         _withRelay);
 
     [Fact]
-    public Task Subscribers_that_send_a_megabyte_nonsense_ten_thousand_subscriptions_or_nothing_disturb_nobody() => TunnelFixture.RunAsync(
+    public Task Subscribers_that_send_a_megabyte_nonsense_ten_thousand_subscriptions_or_nothing_harm_no_other() => TunnelFixture.RunAsync(
         async (TunnelFixture tunnel) =>
         {
             using var large = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
@@ -105,7 +105,7 @@ public sealed class BadInputTests
         });
 
     [Fact]
-    public Task A_subscriber_that_reads_nothing_of_everything_there_is_disturbs_nobody() => TunnelFixture.RunAsync(
+    public Task A_subscriber_that_reads_nothing_of_everything_there_is_disturbs_no_other() => TunnelFixture.RunAsync(
         async (TunnelFixture tunnel) =>
         {
             using var deaf = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
@@ -141,7 +141,7 @@ public sealed class BadInputTests
                 Assert.Equal(200, head.StatusCode);
             }
 
-            // The statistics go on, too.
+            // The statistics continue, too.
             await subscriber.ReceiveUntilAsync(
                 static m => m.GetProperty("type").GetString() == "message" && m.GetProperty("data").GetProperty("requests").GetInt64() > 0);
         });

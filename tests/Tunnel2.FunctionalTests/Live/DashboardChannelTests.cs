@@ -129,7 +129,7 @@ public sealed class DashboardChannelTests
         Assert.NotEmpty(refused.GetProperty("reason").GetString()!);
         Assert.Equal(1, load.GetProperty("refusedCount").GetInt32());
 
-        // Alerts come when they change, and with the snapshot of whoever subscribes later.
+        // Alerts come when they change, and with the snapshot of later subscribers.
         using var later = await Subscriber.ConnectAsync(entry.Admin);
         await later.SubscribeAsync("node.alerts");
         await later.ReceiveUntilAsync(static m => IsOf(m, "node.alerts")
@@ -140,7 +140,7 @@ public sealed class DashboardChannelTests
     [Fact]
     public async Task Wrong_tokens_of_an_address_are_limited()
     {
-        // Time stands still: no attempt is earned back in between.
+        // The clock is stopped: no attempt is earned back in between.
         await using var entry = await EntryFixture.StartAsync(
             new ManualTimeProvider(), "Admin:Token=s3cret", "Uplink:FailuresPerMinute=2");
         using var client = new HttpClient();

@@ -111,7 +111,7 @@ public sealed class LiveTests
         });
 
     [Fact]
-    public Task A_message_of_a_megabyte_is_refused_and_nobody_else_notices() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
+    public Task A_message_of_a_megabyte_is_refused_and_no_other_notices() => TunnelFixture.RunAsync(async (TunnelFixture tunnel) =>
     {
         using var other = await Subscriber.ConnectAsync(tunnel.Entry.Admin);
         using var subscriber = await Subscriber.ConnectAsync(tunnel.Entry.Admin);

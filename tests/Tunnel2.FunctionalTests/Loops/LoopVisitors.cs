@@ -15,7 +15,7 @@ internal static partial class LoopVisitors
     /// <summary>Several loops are asked for where the engine has any.</summary>
     public const string Three = "Loops=3";
 
-    /// <summary>Opens a connection that a certain loop accepts: the others are busy meanwhile.</summary>
+    /// <summary>Opens a connection that a certain loop accepts: the others are busy in that time.</summary>
     public static async Task<TVisitor> OnAsync<TVisitor>(EntryFixture entry, EpollLoop loop, Func<Task<TVisitor>> connect)
     {
         var before = loop.HandleCount;

@@ -6,7 +6,7 @@ using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.FunctionalTests.Loops;
 
-/// <summary>An event loop hangs or dies: what it costs, who notices, and what goes on.</summary>
+/// <summary>An event loop hangs or dies: what it costs, who notices, and what continues.</summary>
 public sealed class LostLoopTests
 {
     private const int Hangs = 2218;
@@ -84,7 +84,7 @@ public sealed class LostLoopTests
         await using var entry = await EntryFixture.StartAsync(
             time, LoopVisitors.Three, "Public:HttpsListen=127.0.0.1:0", $"Public:Certificate={certificate.File}");
 
-        // Whatever the end waits for: a test that fails must not stand still.
+        // In any state: a test that fails must not hang.
         await using var passing = new Timer(_ => time.Advance(TimeSpan.FromSeconds(1)), null, Timeout.InfiniteTimeSpan, TimeSpan.Zero);
         try
         {
@@ -99,7 +99,7 @@ public sealed class LostLoopTests
         Assert.DoesNotContain(entry.Log.All, static line => line.Level >= LogLevel.Error && line.EventId is not (Hangs or Died or 2215));
     }
 
-    /// <summary>Lets time pass until readiness has these words; every loop has real time to answer meanwhile.</summary>
+    /// <summary>Lets time pass until readiness has these words; every loop has real time to answer in between.</summary>
     private static async Task UntilAsync(EntryFixture entry, ManualTimeProvider time, string readiness)
     {
         // Not faster: idle visitors have limits on the same clock.

@@ -9,7 +9,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Observability;
 
-/// <summary>The agent's limits, as whoever listens to its meter sees them.</summary>
+/// <summary>The agent's limits, as a listener of its meter sees them.</summary>
 public sealed partial class AgentMetricsTests
 {
     private const string Name = "metrics-of-the-agent";

@@ -29,7 +29,7 @@ public sealed partial class OtlpTests
                 Assert.Null(body.Request()["Tunnel2-Timing"]);
                 spanId = parent.Groups[2].Value;
 
-                // Nobody knows whose a tracestate without a traceparent is.
+                // The owner of a tracestate without a traceparent is unknown.
                 (_, body) = await tunnel.ExchangeAsync("/begun", fields: "tracestate: vendor=1\r\n");
                 begun = Parent().Match(body.Request()["traceparent"]!).Groups[1].Value;
                 Assert.Null(body.Request()["tracestate"]);
@@ -40,7 +40,7 @@ public sealed partial class OtlpTests
         // The end of the entry has sent what was left.
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(TraceId)));
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(VisitorsSpan)), "The visitor's span is the parent of the edge's.");
-        Assert.True(sink.Has("/v1/traces", Convert.FromHexString(spanId)), "The span that the backend was told of is there.");
+        Assert.True(sink.Has("/v1/traces", Convert.FromHexString(spanId)), "The span that the backend got is there.");
         Assert.True(sink.Has("/v1/traces", Convert.FromHexString(begun)));
         foreach (var text in new[] { "tunnel2-entry", "/orders/7", "tunnel2.backend.time_to_first_byte", "GET", "_OTHER", "web.localhost" })
         {
@@ -48,14 +48,14 @@ public sealed partial class OtlpTests
         }
 
         Assert.False(sink.Has("/v1/traces", "secret"));
-        Assert.False(sink.Has("/v1/traces", "BREW"), "Anybody can make up a method.");
+        Assert.False(sink.Has("/v1/traces", "BREW"), "Any visitor can make up a method.");
         Assert.True(sink.Has("/v1/metrics", "tunnel2.entry.requests"));
         Assert.True(sink.Has("/v1/metrics", "tunnel2.entry.request.time_to_first_byte"));
         Assert.True(sink.Has("/v1/metrics", "tunnel2.entry.uplink.flushes"));
     }
 
     [Fact]
-    public Task Without_traces_the_context_that_came_goes_on_as_it_is() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
+    public Task Without_traces_the_context_that_came_continues_as_it_is() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
         var (_, body) = await tunnel.ExchangeAsync("/", fields: VisitorsTrace);
         Assert.Equal($"00-{TraceId}-{VisitorsSpan}-01", body.Request()["traceparent"]);

@@ -13,7 +13,7 @@ public sealed class ParkingTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public Task A_request_waits_for_the_next_agent_of_its_name_and_goes_on_there(bool saysGoodbye) => RunAsync(async (entry, backend) =>
+    public Task A_request_waits_for_the_next_agent_of_its_name_and_continues_there(bool saysGoodbye) => RunAsync(async (entry, backend) =>
     {
         await OnceConnectedAsync(entry, backend, saysGoodbye);
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
@@ -186,7 +186,7 @@ public sealed class ParkingTests
         entry.Log.AssertNoErrors();
     }
 
-    /// <summary>The name is known afterwards, and nobody serves it.</summary>
+    /// <summary>The name is known afterwards, and no session serves it.</summary>
     private static async Task OnceConnectedAsync(EntryFixture entry, RawTcpServer backend, bool saysGoodbye)
     {
         if (saysGoodbye)

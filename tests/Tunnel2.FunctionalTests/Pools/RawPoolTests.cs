@@ -185,7 +185,7 @@ public sealed class RawPoolTests
         Assert.Equal("a", await AskAsync(port));
     }
 
-    /// <summary>A port that no other test uses, and what a server has to be told for it.</summary>
+    /// <summary>A port that no other test uses, and the settings of a server for it.</summary>
     internal static (int Port, string[] Settings) Settings(string kind)
     {
         var ports = TcpTunnel.Ports();

@@ -30,7 +30,7 @@ public sealed class InterimTests
     [Theory]
     [InlineData(1001)]
     [InlineData(10_000)]
-    public Task A_flood_of_interim_answers_is_a_broken_backend_and_harms_nobody_else(int count) => AnswerAsync(count, async tunnel =>
+    public Task A_flood_of_interim_answers_is_a_broken_backend_and_harms_no_other(int count) => AnswerAsync(count, async tunnel =>
     {
         for (var i = 0; i < 3; i++)
         {

@@ -27,7 +27,7 @@ public sealed class StatusTests
     [InlineData("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n", 304)]
     [InlineData("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1234\r\n\r\n", 304)]
     [InlineData("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n", 304)]
-    public Task A_status_without_a_body_ends_with_its_head_and_the_connection_goes_on(string answer, int status) => TunnelFixture.RunAsync(
+    public Task A_status_without_a_body_ends_with_its_head_and_its_connection_stays(string answer, int status) => TunnelFixture.RunAsync(
         connection => AnswerAllAsync(connection, answer),
         async tunnel =>
         {

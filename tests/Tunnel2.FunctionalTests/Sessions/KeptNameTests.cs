@@ -9,7 +9,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Sessions;
 
 /// <summary>
-/// A name that nobody reserved, after its session: it is kept for a while, and what visitors sent for its owner reaches nobody else.
+/// A name that was not reserved, after its session: it is kept for a while, and what visitors sent for its owner reaches no other agent.
 /// </summary>
 public sealed class KeptNameTests
 {

@@ -245,7 +245,7 @@ public sealed partial class SessionTests
     }
 
     [Fact]
-    public Task The_agent_tells_of_every_request_when_it_is_asked_to() => TunnelFixture.RunAsync(
+    public Task The_agent_reports_every_request_when_it_is_asked_to() => TunnelFixture.RunAsync(
         async tunnel =>
         {
             await tunnel.ExchangeAsync("/bytes/1000?secret=1");

@@ -14,7 +14,7 @@ public sealed class BackPressureTests
     private const int KernelBuffers = 24 * 1024 * 1024;
 
     [Fact]
-    public async Task A_visitor_that_does_not_read_stops_the_backend_and_nobody_else()
+    public async Task A_visitor_that_does_not_read_stops_the_backend_and_no_other()
     {
         var written = new AsyncCounter("bytes that the backend wrote");
         await TunnelFixture.RunAsync(
@@ -67,7 +67,7 @@ public sealed class BackPressureTests
     }
 
     [Fact]
-    public async Task A_backend_that_does_not_read_stops_the_visitor_and_nobody_else()
+    public async Task A_backend_that_does_not_read_stops_the_visitor_and_no_other()
     {
         var mayRead = new WaitSignal("the backend may read");
         var sent = new AsyncCounter("bytes that the visitor sent");

@@ -114,7 +114,7 @@ public sealed class StalledPeersTests
     }
 
     [Fact]
-    public Task When_memory_is_short_those_who_stand_still_are_cut_and_their_bytes_are_back_at_once() => TunnelFixture.RunAsync(
+    public Task When_memory_is_short_those_who_stall_are_cut_and_their_bytes_are_back_at_once() => TunnelFixture.RunAsync(
         async tunnel =>
         {
             for (var i = 0; i < Stalled; i++)

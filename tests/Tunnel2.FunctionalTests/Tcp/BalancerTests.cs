@@ -82,7 +82,7 @@ public sealed class BalancerTests
     [Theory]
     [InlineData(1)]
     [InlineData(2)]
-    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; no one can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; no program can know it.")]
     public async Task A_trusted_balancers_header_before_tls_is_the_visitor_of_its_requests(int version)
     {
         using var certificate = TestCertificate.Create();

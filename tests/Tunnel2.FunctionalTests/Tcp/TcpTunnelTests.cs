@@ -244,7 +244,7 @@ public sealed class TcpTunnelTests
     }
 
     [Fact]
-    public async Task A_connection_that_stands_still_is_cut_only_where_the_settings_say_so()
+    public async Task A_connection_that_stalls_is_cut_only_where_the_settings_say_so()
     {
         var time = new ManualTimeProvider();
         await TunnelFixture.RunAsync(

@@ -67,7 +67,7 @@ public sealed class HalfCloseTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Behind_an_end_of_the_backend_a_visitor_that_leaves_or_stands_still_is_gone_for_it(bool leaves)
+    public async Task Behind_an_end_of_the_backend_a_visitor_that_leaves_or_stalls_is_gone_for_it(bool leaves)
     {
         var ended = new WaitSignal("the backend's connection ended");
         await TunnelFixture.RunAsync(

@@ -162,7 +162,7 @@ public sealed class RawUpgradeTests
     [Theory]
     [InlineData("")]
     [InlineData("Upgrade: echo-raw\r\n")]
-    public Task A_switch_that_nobody_asked_for_is_a_broken_backend(string fields) => TunnelFixture.RunAsync(
+    public Task A_switch_without_a_request_for_it_is_a_broken_backend(string fields) => TunnelFixture.RunAsync(
         async connection =>
         {
             var head = await connection.ReadHeadAsync();

@@ -51,7 +51,7 @@ public sealed class AgentLoopTests
             var lost = uplinks.Sum(static uplink => uplink.OpenStreams);
             tunnel.Link.Connections[1].Cut(cut);
             await tunnel.Entry.UntilAsync(
-                () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.SequenceEqual(uplinks), "a new uplink stands");
+                () => tunnel.Entry.Session.Tunnel.Uplinks is { Count: 3 } now && !now.SequenceEqual(uplinks), "a new uplink is open");
             lost -= tunnel.Entry.Session.Tunnel.Uplinks.Sum(static uplink => uplink.OpenStreams);
             Assert.InRange(lost, 5, Requests / 2);
 

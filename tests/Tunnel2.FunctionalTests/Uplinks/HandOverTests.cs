@@ -5,7 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
 
-/// <summary>An agent that is about to stop and serves on meanwhile.</summary>
+/// <summary>An agent that is about to stop and serves on until then.</summary>
 [Trait("Engine", "each")]
 public sealed class HandOverTests
 {
@@ -71,7 +71,7 @@ public sealed class HandOverTests
 
         Assert.Equal((GoAwayPhase.Notice, SessionEndReason.Superseded), (frame!.GoAway.Phase, frame.GoAway.Reason));
 
-        // Whatever it says now, nothing new goes to it.
+        // After anything that it says now, nothing new goes to it.
         await older.SendAsync(_handOver);
         await AssertServesAsync(entry, younger);
         await older.SendAsync(UplinkFrames.Response(request.Stream, body: "served"));

@@ -35,7 +35,7 @@ public sealed class HostileAgentTests
 
     [Theory]
     [MemberData(nameof(Strangers))]
-    public Task A_stranger_is_told_and_closed_and_leaves_nothing_behind(string what, byte[] bytes) => BesideAGoodAgentAsync(async tunnel =>
+    public Task A_stranger_is_informed_and_closed_and_leaves_nothing(string what, byte[] bytes) => BesideAGoodAgentAsync(async tunnel =>
     {
         await using var peer = await RawUplink.ConnectAsync(tunnel.Entry.Uplink);
         await peer.SendAsync(bytes);

@@ -5,7 +5,9 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
 
-/// <summary>Answers that keep to the uplink protocol and break HTTP: one request fails, the session and everybody else go on.</summary>
+/// <summary>
+/// Answers that keep to the uplink protocol and break HTTP: one request fails, the session and all other requests continue.
+/// </summary>
 public sealed class HostileAnswerTests
 {
     public static TheoryData<string, string> Fields => new()
@@ -39,7 +41,7 @@ public sealed class HostileAnswerTests
         static stream => [UplinkFrames.Response(stream, body: "ok", fields: [("Content-Length", "2"), ("Content-Length", "3")])]);
 
     [Fact]
-    public Task A_switch_that_nobody_asked_for_is_a_502() =>
+    public Task A_switch_without_a_request_for_it_is_a_502() =>
         OneBadAnswerAsync(static stream => [UplinkFrames.Response(stream, 101, end: false)]);
 
     [Theory]
@@ -128,7 +130,7 @@ public sealed class HostileAnswerTests
     [InlineData(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse, 502, "backend-closed")]
     [InlineData(StreamResetReason.BackendProtocol, StreamResetDetail.HeadTooLarge, 502, "backend-head-too-large")]
     [InlineData(StreamResetReason.VisitorProtocol, StreamResetDetail.None, 400, "bad-request")]
-    public Task A_reset_before_the_answer_is_told_in_its_own_words(
+    public Task A_reset_before_the_answer_is_reported_in_its_own_words(
         StreamResetReason reason, StreamResetDetail detail, int status, string code) => WithAgentAsync(
         async (tunnel, peer, visitor) =>
         {

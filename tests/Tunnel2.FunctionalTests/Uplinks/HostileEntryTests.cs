@@ -151,7 +151,7 @@ public sealed class HostileEntryTests
             var (reason, _) = (await uplink.ReadUntilAsync(FrameType.Rst)).Rst;
             Assert.True(reason == StreamResetReason.VisitorProtocol, $"{what}: {reason}");
 
-            // The session goes on.
+            // The session continues.
             await uplink.SendAsync(UplinkFrames.Rst(_first, StreamResetReason.None));
             await uplink.SyncAsync();
         });
@@ -291,7 +291,7 @@ public sealed class HostileEntryTests
                     };
                 }
 
-                // Exactly the window, and then nothing but the answer to a ping.
+                // Exactly the window, and then only the answer to a ping.
                 Assert.Equal(ProtocolLimits.DefaultStreamWindow, received);
                 Assert.Empty(await uplink.SyncAsync());
                 Assert.InRange(written.Value, 1, 24_000_000);

@@ -48,7 +48,7 @@ public sealed class JoinTests
     }
 
     [Fact]
-    public Task A_join_that_proves_nothing_is_refused_and_harms_nobody() => WithSessionAsync(async (entry, first, welcome) =>
+    public Task A_join_that_proves_nothing_is_refused_and_harms_no_other() => WithSessionAsync(async (entry, first, welcome) =>
     {
         var other = RandomNumberGenerator.GetBytes(WelcomeMessage.JoinSecretLength);
         await AssertUnknownAsync(entry.Uplink, JoinMessage.Create(welcome.SessionId, other, 1));

@@ -10,7 +10,7 @@ public sealed class LongPathTests
 {
     private const int BytesPerSecond = 25_000_000;
 
-    /// <summary>What goes by before it is measured: windows grow meanwhile.</summary>
+    /// <summary>What goes by before it is measured: windows grow in that time.</summary>
     private const int Start = 25_000_000;
 
     private const int Measured = 50_000_000;

@@ -132,7 +132,7 @@ public sealed class MovedRequestTests
             await visitor.ReadBodyAsync(served);
         }
 
-        // Behind the end of its last stream the entry closes it, and the session goes on.
+        // After the end of its last stream the entry closes it, and the session continues.
         await agent[at].SendAsync(UplinkFrames.Response(head.Stream, body: "early"));
         var answer = await early.ReadHeadAsync();
         Assert.Equal("early", (await early.ReadBodyAsync(answer)).Text());

@@ -80,7 +80,7 @@ public sealed class UplinkFaultTests
             var requests = await steady.StopAsync();
             Report($"seen after {(seen - swallowed).TotalSeconds:0.0} s, dead after {(dead - swallowed).TotalSeconds:0.0} s");
 
-            // Whatever ends with a timer is as late as timers were meanwhile: once where it happens, once where it is seen.
+            // What ends with a timer is as late as timers were in that time: once where it happens, once where it is seen.
             var late = 2 * lateness.Longest.TotalSeconds;
             Assert.InRange((seen - swallowed).TotalSeconds, 0, 4 + late);
             Assert.InRange((dead - swallowed).TotalSeconds, 0, 15.2 + late);

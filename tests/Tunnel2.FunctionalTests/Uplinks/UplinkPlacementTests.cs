@@ -6,7 +6,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Uplinks;
 
-/// <summary>The uplinks of a session at ProxyEntry live on different event loops, whatever comes between them.</summary>
+/// <summary>The uplinks of a session at ProxyEntry live on different event loops, in any order of events.</summary>
 public sealed class UplinkPlacementTests : IDisposable
 {
     private readonly TemporaryFolder _folder = new();
@@ -54,7 +54,7 @@ public sealed class UplinkPlacementTests : IDisposable
                 await tunnel.Entry.WaitForUplinksAsync(3);
                 for (var cut = 1; cut < 3; cut++)
                 {
-                    // The next in turn is the loop of one that stands.
+                    // The next in turn is the loop of one that is open.
                     var lost = tunnel.Entry.Session.Tunnel.Uplinks.Single(uplink => uplink.Slot == cut);
                     tunnel.Link.Connections[cut].Cut(CutMode.Reset);
                     await tunnel.Entry.UntilAsync(

@@ -80,7 +80,7 @@ public sealed class RequestHeadTests
     [InlineData("GET HTTP://A/ HTTP/1.1", TargetForm.Absolute, "A", "/")]
     [InlineData("GET https://a?q HTTP/1.1", TargetForm.Absolute, "a", "?q")]
     [InlineData("GET http://a/b:80?http://c/ HTTP/1.1", TargetForm.Absolute, "a", "/b:80?http://c/")]
-    internal void Each_form_of_target_is_told_apart_and_kept_as_it_is(string line, TargetForm form, string authority, string path)
+    internal void Each_form_of_target_is_distinguished_and_kept_as_it_is(string line, TargetForm form, string authority, string path)
     {
         string message = line + "\r\nHost: a\r\n\r\n";
         RequestHeadParser parser = Split.Request(message, out ParsedHead parsed);

@@ -82,7 +82,7 @@ public sealed class ResponseHeadTests
     [InlineData(103, true)]
     [InlineData(101, false)]
     [InlineData(200, false)]
-    public void Interim_responses_are_told_apart(int status, bool isInterim)
+    public void Interim_responses_are_distinguished(int status, bool isInterim)
     {
         ResponseHeadParser parser = Split.Response($"HTTP/1.1 {status} x\r\n\r\n", out _);
         Assert.Equal(isInterim, parser.IsInterim);

@@ -36,7 +36,7 @@ internal static class Messages
         "Expect: 100-continue\r\n",
         "Content_Length: 7\r\n");
 
-    /// <summary>Fields that nobody evaluates.</summary>
+    /// <summary>Fields that no reader evaluates.</summary>
     public static Gen<(string Name, string Value)[]> Fields { get; } =
         Gen.Frequency((9, Gen.Choose(0, 10)), (1, Gen.Choose(30, 40)))
             .SelectMany(n => Token.SelectMany(_ => Value, (name, value) => ("X-" + name, value)).ArrayOf(n));

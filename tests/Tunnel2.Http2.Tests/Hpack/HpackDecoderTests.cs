@@ -141,7 +141,7 @@ public sealed class HpackDecoderTests
         const int Length = 4000;
         Assert.NotNull(Decode(decoder, "407fa11e" + Convert.ToHexString(Encoding.ASCII.GetBytes(new string('a', Length))) + "00"));
 
-        // An entry with the same name and no value: once or twice is nobody's fault.
+        // An entry with the same name and no value: once or twice is no fault.
         Assert.NotNull(Decode(decoder, "7e00"));
         Assert.Null(Decode(decoder, string.Concat(Enumerable.Repeat("7e00", 1000))));
     }

@@ -68,7 +68,7 @@ public sealed class HpackShortenerTests
         Assert.Equal(101, Read(new HpackDecoder(), Shorten([block])).Count);
     }
 
-    /// <summary>Whatever a visitor sends: its compression continues, and a block that lacks something is found out.</summary>
+    /// <summary>For all that a visitor sends: its compression continues, and a block that lacks something is found out.</summary>
     [Fact]
     public void The_table_is_the_same_afterwards()
     {

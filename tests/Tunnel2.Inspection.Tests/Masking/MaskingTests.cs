@@ -123,7 +123,7 @@ public sealed class MaskingTests
         Assert.True(masked);
     }
 
-    /// <summary>Each URL of the text stands in the one before it: what is too deep to be looked at is not shown.</summary>
+    /// <summary>Each URL of the text is in the one before it: what is too deep to be looked at is not shown.</summary>
     [Fact]
     public void Urls_in_urls_take_linear_time_and_no_stack()
     {

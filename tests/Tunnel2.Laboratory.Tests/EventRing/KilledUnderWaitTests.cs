@@ -20,7 +20,7 @@ public sealed class KilledUnderWaitTests : IDisposable
     }
 
     [Fact]
-    public async Task A_reader_killed_at_any_moment_stops_nobody_and_loses_nobody_a_record()
+    public async Task A_reader_killed_at_any_moment_stops_no_other_and_loses_no_record()
     {
         var options = new EventRingOptions { Capacity = 65_536, Consumers = 2, ClaimTimeout = TimeSpan.FromMinutes(1) };
         using SharedEventRing ring = Create(options);
@@ -28,8 +28,8 @@ public sealed class KilledUnderWaitTests : IDisposable
         var own = new WaitingProducer(ring, staleAfter: TimeSpan.FromMilliseconds(500));
         await _processes.KillReadersAsync(ring, follower, () => Publish(own), "registered-reader");
 
-        // On a machine that is busy enough the follower itself may be silent for too long, and is told so; nothing else may cost it a
-        // record. (Nobody dies here within a claim, so that the bound for those is out of the way of a publisher that does not get its
+        // On a machine that is busy enough the follower itself may be silent for too long, and learns so; nothing else may cost it a
+        // record. (No process dies here within a claim, so that the bound for those is out of the way of a publisher that does not get its
         // turn.)
         Assert.True(
             follower.Missed == follower.Skipped,

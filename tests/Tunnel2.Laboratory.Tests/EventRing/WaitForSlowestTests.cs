@@ -72,7 +72,7 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
-    public void Entries_of_the_table_that_nobody_took_block_nobody()
+    public void Entries_of_the_table_that_nobody_took_block_no_other()
     {
         using var f = WaitingRing.Create();
         var producer = new WaitingProducer(f.Ring);
@@ -85,7 +85,7 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
-    public void A_lossy_reader_blocks_nobody()
+    public void A_lossy_reader_blocks_no_other()
     {
         using var f = WaitingRing.Create();
         var producer = new WaitingProducer(f.Ring);
@@ -136,7 +136,7 @@ public sealed class WaitForSlowestTests
     private static void Touch(RegisteredReader reader) => reader.Wait(TimeSpan.FromTicks(1), new CancellationToken(canceled: true));
 
     [Fact]
-    public void When_every_reader_is_dead_the_producer_goes_on()
+    public void When_every_reader_is_dead_the_producer_continues()
     {
         using var f = WaitingRing.Create();
         var producer = new WaitingProducer(f.Ring, _ =>
@@ -221,7 +221,7 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
-    public unsafe void The_entry_of_a_dead_process_is_taken_over_and_its_owner_goes_on_elsewhere()
+    public unsafe void The_entry_of_a_dead_process_is_taken_over_and_its_owner_continues_elsewhere()
     {
         using var f = WaitingRing.Create(consumers: 1);
         using RegisteredReader first = f.Register();

@@ -2,7 +2,7 @@ using Tunnel2.LoadTests.Exchanges;
 
 namespace Tunnel2.LoadTests.Tests.Exchanges;
 
-/// <summary>Stands in for a connection.</summary>
+/// <summary>Takes the place of a connection.</summary>
 internal static class ExchangeFeeder
 {
     /// <summary>Hands over parts one after another, each after what the last call left.</summary>

@@ -83,7 +83,7 @@ public sealed class HttpExchangeTests
     }
 
     [Fact]
-    public void A_wrong_status_is_told_with_the_tunnels_own_word_for_it()
+    public void A_wrong_status_is_reported_with_the_tunnels_own_word_for_it()
     {
         var exchange = AssertFails(
             FailureKind.WrongStatus, "HTTP/1.1 503 Service Unavailable\r\nTunnel2-Error: agent-offline\r\nContent-Length: 0\r\n\r\n");

@@ -53,7 +53,7 @@ public sealed class WebSocketExchangeTests
     }
 
     [Fact]
-    public void A_frame_that_nobody_expects_is_malformed()
+    public void A_frame_that_is_not_expected_is_malformed()
     {
         var (text, _) = Open();
         AssertFails(text, FailureKind.Malformed, [0x81, 0x01, 0x61]);

@@ -45,7 +45,7 @@ public sealed class LoadProgramTests : IDisposable
     [Fact]
     public async Task Small_and_bulk_requests_events_and_websockets_go_through_a_real_tunnel_together()
     {
-        // Without its limit of latency: whoever else is busy on the machine decides about that.
+        // Without its limit of latency: other programs of the machine decide about that.
         var mixed = ScenarioCatalog.Find("mixed")! with { Rules = [new OkShareRule(1)] };
         var options = new LoadOptions { DurationScale = 0.03, WarmUp = TimeSpan.FromSeconds(0.5) };
 
@@ -60,7 +60,7 @@ public sealed class LoadProgramTests : IDisposable
     {
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions(), TestContext.Current.CancellationToken);
 
-        // Each connection, since nothing tells those of the warm-up, of which a busy machine needs several, from those that count.
+        // Each connection, because those of the warm-up, of which a busy machine needs several, look as those that count.
         await using var relay = CuttingProxy.Start(
             backend.EndPoint, static connection => connection.CutAfter(RelayDirection.ToClient, 3000, CutMode.Reset));
         _output.NewLine = "\n";
@@ -240,7 +240,7 @@ public sealed class LoadProgramTests : IDisposable
         return Path.GetDirectoryName(arguments[Array.IndexOf(arguments, "--config") + 1])!;
     }
 
-    /// <summary>A process that nobody has buried yet counts as ended.</summary>
+    /// <summary>A process whose exit code was not read yet counts as ended.</summary>
     private static bool HasEnded(string id)
     {
         try

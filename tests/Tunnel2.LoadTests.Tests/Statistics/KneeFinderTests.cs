@@ -83,7 +83,7 @@ public sealed class KneeFinderTests
         var knee = KneeFinder.Find(_steps, [Step(100, 5), Step(99, 5), Step(300, 5)]);
 
         Assert.Equal((100.0, 200.0), (knee.Rate, knee.BrokeAt));
-        Assert.Equal("99 requests are too few to tell", knee.Reason);
+        Assert.Equal("99 requests are too few to judge", knee.Reason);
         Assert.True(knee.IsUndecided);
     }
 

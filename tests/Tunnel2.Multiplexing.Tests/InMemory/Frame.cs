@@ -7,7 +7,7 @@ using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Multiplexing.Tests.InMemory;
 
-/// <summary>Frames made by hand, also ones that nobody may send.</summary>
+/// <summary>Frames made by hand, also ones that no peer may send.</summary>
 internal static class Frame
 {
     public static byte[] Make(FrameType type, FrameFlags flags, StreamId stream, ReadOnlySpan<byte> payload)

@@ -1,6 +1,6 @@
 namespace Tunnel2.Multiplexing.Tests.InMemory;
 
-/// <summary>Bodies that tell whose they are and where each byte belongs: what is lost, doubled, misordered or another's is found.</summary>
+/// <summary>Bodies that show whose they are and where each byte belongs: what is lost, doubled, misordered or another's is found.</summary>
 internal static class Pattern
 {
     public static byte[] Make(int seed, int length)

@@ -115,7 +115,7 @@ internal sealed class RawPeer
             Transport.ShutdownSend();
         }
 
-        // Whatever it still says. The end of one side may come in the middle of the other's frame.
+        // For anything that it still says. The end of one side may come in the middle of the other's frame.
         do
         {
             _buffer.Clear();

@@ -3,7 +3,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Multiplexing.Tests.InMemory;
 
-/// <summary>Tells uplinks what their path's round trip is, as an answered PING would.</summary>
+/// <summary>Reports to uplinks what their path's round trip is, as an answered PING would.</summary>
 internal static class RoundTrips
 {
     public static void LearnRoundTrip(this UplinkConnection uplink, int milliseconds = 50)

@@ -14,7 +14,7 @@ internal sealed record PairOptions
 {
     public int StreamWindow { get; init; } = ProtocolLimits.DefaultStreamWindow;
 
-    /// <summary>What windows may grow to; 0: they stay as they are, and nobody asks for the round trip.</summary>
+    /// <summary>What windows may grow to; 0: they stay as they are, and no code asks for the round trip.</summary>
     public int MaxStreamWindow { get; init; }
 
     /// <summary>The milliseconds that the path is known to take from the start; 0: the ends have to find out.</summary>
@@ -46,7 +46,7 @@ internal sealed record PairOptions
         MaxStreams = MaxStreams,
         Buffers = buffers,
 
-        // Time stands still, so that a busy machine ends no uplink.
+        // The clock is stopped, so that a busy machine ends no uplink.
         TimeProvider = new ManualTimeProvider(),
     }));
 }

@@ -217,7 +217,7 @@ public class TunnelSessionTests
                 stream.Release();
             }
 
-            // What was sent may have arrived: it stays, and goes on when the path does.
+            // What was sent may have arrived: it stays, and continues when the path does.
             Assert.Equal(StreamFailureKind.None, sent.Failure.Kind);
             Assert.False(sent.IsUntouched);
             stuck.Transport.Incoming.Resume();
@@ -276,7 +276,7 @@ public class TunnelSessionTests
         }
     }
 
-    /// <summary>Works as another does, and is told from it.</summary>
+    /// <summary>Works as another does, and is distinct from it.</summary>
     private sealed class OtherLoop(PipeScheduler inner) : PipeScheduler
     {
         public override void Schedule(Action<object?> action, object? state) => inner.Schedule(action, state);

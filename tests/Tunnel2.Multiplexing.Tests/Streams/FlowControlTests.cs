@@ -11,7 +11,7 @@ public class FlowControlTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task A_consumer_that_stalls_holds_a_window_and_nobody_else_up(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task A_consumer_that_stalls_holds_a_window_and_no_other_up(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         const int Window = 128 * 1024;
         var proceed = new TaskCompletionSource();

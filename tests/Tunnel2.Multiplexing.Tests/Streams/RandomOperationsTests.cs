@@ -8,7 +8,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.Multiplexing.Tests.Streams;
 
 /// <summary>
-/// Exchanges whose two ends send, consume, stop, reset and release at random points, many at once over small windows. Whatever they do:
+/// Exchanges whose two ends send, consume, stop, reset and release at random points, many at once over small windows. In all cases:
 /// nothing hangs, no byte is another's, and in the end every slot is free, all credit is back and every buffer is returned.
 /// </summary>
 public class RandomOperationsTests
@@ -37,7 +37,7 @@ public class RandomOperationsTests
             Capacity = random.Next(500, 60_000),
             MaxStreams = Workers + random.Next(20),
 
-            // In every second round windows grow: time stands still, so that each return of credit but the first asks for more.
+            // In every second round windows grow: the clock is stopped, so that each return of credit except the first asks for more.
             MaxStreamWindow = random.Next(2) * random.Next(40_000, 200_000),
             RoundTrip = 50,
             WindowBudget = new WindowBudget(random.Next(1_000_000)),

@@ -48,7 +48,7 @@ public sealed class ReadyStreamChannelTests
         Assert.True(await wait);
         Assert.Null(Read());
 
-        // The second came while nobody waited: the next wait is over at once, and the one after it is not.
+        // The second came while no loop waited: the next wait is over at once, and the one after it is not.
         wait = _channel.Reader.WaitToReadAsync().AsTask();
         Assert.True(wait.IsCompleted);
         Assert.True(await wait);

@@ -7,7 +7,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Multiplexing.Tests.Streams;
 
-/// <summary>Streams that stand still: what the others notice, what they may hold, and who has to go.</summary>
+/// <summary>Stalled streams: what the others notice, what they may hold, and who has to go.</summary>
 public class ReceiveBudgetTests
 {
     private const int Window = 256 * 1024;
@@ -16,7 +16,7 @@ public class ReceiveBudgetTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Requests_that_nobody_reads_never_own_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Requests_that_are_not_read_never_own_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var time = new ManualTimeProvider();
         var proceed = new TaskCompletionSource();
@@ -76,7 +76,7 @@ public class ReceiveBudgetTests
     [InlineData(EngineKind.Pool, 1_000_000)]
     [InlineData(EngineKind.Inline, 200_000)]
     [InlineData(EngineKind.Pool, 200_000)]
-    public Task Responses_that_nobody_reads_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(
+    public Task Responses_that_are_not_read_are_cut_when_memory_is_short_over_or_not(EngineKind kind, int length) => TestEngine.RunAsync(
         kind,
         async engine =>
         {
@@ -108,7 +108,7 @@ public class ReceiveBudgetTests
                     return budget.Held <= budget.Limit && pair.Entry.ReceiveCredit.Granted > UplinkWindow / 4
                         && budget.CutStreams is > 0 and <= 40 && told.Count == budget.CutStreams;
                 },
-                "enough were cut, and each of them was told");
+                "enough were cut, and each of them got the report");
             Assert.All(told, static stream => Assert.Equal(StreamResetDetail.Stalled, stream.Failure.Detail));
             await engine.UntilAsync(
                 () =>
@@ -116,7 +116,7 @@ public class ReceiveBudgetTests
                     time.Advance(TimeSpan.FromMilliseconds(100));
                     return cuts.Sum(static cut => cut.Count) == budget.CutStreams;
                 },
-                "all that were cut are told of");
+                "all that were cut are reported");
             var times = cuts.Select(static cut => cut.At).Order().ToArray();
             Assert.All(
                 times.Zip(times.Skip(1)), pair => Assert.True(time.GetElapsedTime(pair.First, pair.Second) >= TimeSpan.FromSeconds(1)));
@@ -135,7 +135,7 @@ public class ReceiveBudgetTests
                         time.Advance(TimeSpan.FromMilliseconds(100));
                         return answer.IsCompleted;
                     },
-                    "the others go on");
+                    "the others continue");
                 await answer;
                 stream.Release();
             }
@@ -196,7 +196,7 @@ public class ReceiveBudgetTests
                     return streams >= 8 && streams == cut && Volatile.Read(ref sums) == cut && faults.Count > streams
                         && budget.Held <= budget.Limit;
                 },
-                "enough were cut, each was told, all were told of, and each of these threw");
+                "enough were cut, each got the report, all were reported, and each of these threw");
             foreach (var stream in stalled)
             {
                 stream.Release();
@@ -239,7 +239,8 @@ public class ReceiveBudgetTests
                 var before = read;
                 Assert.True(slow.Failure.IsNone, $"{slow.Failure} after {read} bytes, {budget.CutStreams} cut");
 
-                // Several pieces for each look: at the next one nothing of what the last one saw is still here, whoever was faster.
+                // Several pieces for each look: at the next one nothing of what the last one saw is still here, for any order of the
+                // threads.
                 while (slow.TryRead(out var item) && item.Kind == StreamItemKind.Data)
                 {
                     read += item.Memory.Length;
@@ -426,7 +427,7 @@ public class ReceiveBudgetTests
         Assert.Equal(HeadRoom.TooMany, heads.Add(1, isInterim: true, out _));
     }
 
-    /// <summary>Opens streams whose responses nobody reads, and waits until each holds its whole window.</summary>
+    /// <summary>Opens streams whose responses are not read, and waits until each holds its whole window.</summary>
     private static async Task<(UplinkPair Pair, TunnelStream[] Stalled)> StallAsync(TestEngine engine, PairOptions options, int count)
     {
         var pair = UplinkPair.Start(

@@ -53,7 +53,7 @@ public sealed class StreamTableTests
     }
 
     [Fact]
-    public void Who_frees_too_late_frees_nobody_else_s_slot()
+    public void Who_frees_too_late_frees_no_other_s_slot()
     {
         var first = Open().Id;
         _table.Free(first);

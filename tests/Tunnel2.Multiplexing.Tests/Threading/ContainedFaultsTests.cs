@@ -8,10 +8,10 @@ public sealed class ContainedFaultsTests
     private readonly ManualTimeProvider _time = new();
 
     [Fact]
-    public void Faults_are_told_once_a_second_with_their_number()
+    public void Faults_are_reported_once_a_second_with_their_number()
     {
         var told = new List<(string, long)>();
-        var faults = new ContainedFaults(_time) { Told = (place, count, _) => told.Add((place, count)) };
+        var faults = new ContainedFaults(_time) { Report = (place, count, _) => told.Add((place, count)) };
         for (var i = 0; i < 5; i++)
         {
             faults.Add("here", new InvalidTimeZoneException());
@@ -28,7 +28,7 @@ public sealed class ContainedFaultsTests
     [Fact]
     public void What_throws_is_counted_and_goes_no_further_even_where_it_is_told()
     {
-        var faults = new ContainedFaults(_time) { Told = static (_, _, _) => throw new InvalidTimeZoneException() };
+        var faults = new ContainedFaults(_time) { Report = static (_, _, _) => throw new InvalidTimeZoneException() };
         faults.Run("here", static _ => throw new AggregateException(), 0);
         Assert.Equal(1, faults.Count);
         faults.Run("here", static ran => ran.Add(1), new List<int>());
@@ -39,7 +39,7 @@ public sealed class ContainedFaultsTests
     public void Every_thread_may_add()
     {
         var told = 0L;
-        var faults = new ContainedFaults(_time) { Told = (_, count, _) => told += count };
+        var faults = new ContainedFaults(_time) { Report = (_, count, _) => told += count };
         Parallel.For(0, 1000, _ => faults.Add("here", new InvalidTimeZoneException()));
         _time.Advance(TimeSpan.FromSeconds(2));
         faults.Add("here", new InvalidTimeZoneException());

@@ -21,7 +21,7 @@ public sealed class ReusedValueTaskMethodBuilderTests
     }
 
     [Fact]
-    public async Task It_goes_on_where_it_waited_as_often_as_it_waits()
+    public async Task It_continues_where_it_waited_as_often_as_it_waits()
     {
         var signals = new Signal[] { new(), new(), new() };
         var task = SumAsync(signals, out var sum);
@@ -173,7 +173,7 @@ public sealed class ReusedValueTaskMethodBuilderTests
         found[index] = value;
     }
 
-    /// <summary>A wait that allocates nothing and continues whoever waits inside of <see cref="Complete"/>.</summary>
+    /// <summary>A wait that allocates nothing and continues its awaiter inside of <see cref="Complete"/>.</summary>
     private sealed class Signal : IValueTaskSource
     {
         private ManualResetValueTaskSourceCore<bool> _source;

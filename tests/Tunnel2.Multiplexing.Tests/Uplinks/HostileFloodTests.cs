@@ -28,7 +28,7 @@ public class HostileFloodTests
         await peer.SendAsync(Frame.Request(new StreamId(Most, 1)));
         await ExpectEndAsync(peer, ProtocolError.TooManyStreams);
 
-        // The peer may read GOAWAY before the uplink has told all of its streams.
+        // The peer may read GOAWAY before the uplink has reported it to all of its streams.
         await engine.UntilAsync(() => streams.All(static stream => !stream.Failure.IsNone), "all streams know");
         Assert.All(streams, static stream => Assert.Equal(StreamFailureKind.UplinkLost, stream.Failure.Kind));
         foreach (var stream in streams)

@@ -45,7 +45,7 @@ public class LostStreamsTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Each_is_told_once_but_those_that_were_released_meanwhile(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Each_is_reported_once_but_those_that_were_released_meanwhile(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         const int Released = 100;
         var peer = new RawPeer(engine, UplinkRole.Entry);
@@ -70,9 +70,9 @@ public class LostStreamsTests
         await peer.SyncAsync();
         peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.TransportFailed));
 
-        // A second cause of the end tells nobody again.
+        // A second cause of the end is reported to no stream again.
         Assert.False(peer.Uplink.TryEnd(new UplinkEnd(SessionEndReason.PeerSilent)));
-        await engine.UntilAsync(() => told.Sum() >= Streams - Released, "all were told");
+        await engine.UntilAsync(() => told.Sum() >= Streams - Released, "all got the report");
         await EndAsync(peer, engine, streams[..^Released]);
         Assert.All(told[..^Released], static times => Assert.Equal(1, times));
         Assert.All(told[^Released..], static times => Assert.Equal(0, times));
@@ -81,7 +81,7 @@ public class LostStreamsTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_throws_when_it_is_told_keeps_nobody_else_from_it(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Whoever_throws_when_it_is_told_keeps_no_other_from_it(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var faults = new ContainedFaults();
         var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { Faults = faults } });

@@ -77,7 +77,7 @@ public class SpecificationTests
         Assert.Equal(Enum.Parse<ProtocolError>(example["error"]), peer.Uplink.End!.Error);
         foreach (var stream in streams)
         {
-            // The peer may read GOAWAY before the uplink has told all of its streams.
+            // The peer may read GOAWAY before the uplink has reported it to all of its streams.
             await engine.UntilAsync(() => !stream.Failure.IsNone, "the stream knows");
             Assert.Equal(StreamSendStatus.UplinkLost, await stream.WriteAsync("x"u8.ToArray(), end: true));
             await stream.WaitToReadAsync();

@@ -153,7 +153,7 @@ public class UplinkEndTests
                 stream.Release();
             }
 
-            // Nothing is open, and yet it goes on: only the notice ends it.
+            // Nothing is open, and yet it continues: only the notice ends it.
             var third = peer.Uplink.TryOpenStream()!;
             third.SendRequest("/3");
             await peer.SendAsync(Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown));

@@ -101,8 +101,8 @@ public sealed class PolicyReaderTests
     [InlineData(
         "[{\"add-request-header\":{\"X-A\":\"1\"},\"remove-request-header\":\"x-a\"}]",
         "changes the header x-a of the request more than once")]
-    [InlineData("[{\"rate-limit\":{\"rate\":\"0/second\"}}]", "a rate of zero lets nobody in")]
-    [InlineData("[{\"rate-limit\":{\"rate\":\"1/second\",\"burst\":0}}]", "a burst of zero lets nobody in")]
+    [InlineData("[{\"rate-limit\":{\"rate\":\"0/second\"}}]", "a rate of zero lets no request in")]
+    [InlineData("[{\"rate-limit\":{\"rate\":\"1/second\",\"burst\":0}}]", "a burst of zero lets no request in")]
     [InlineData("[{\"rate-limit\":{\"rate\":\"-1/second\"}}]", "the rate is not a number")]
     [InlineData("[{\"rate-limit\":{\"rate\":\"1/second\",\"per\":\"tunnel\",\"per-header\":\"X\"}}]", "has both per and per-header")]
     [InlineData("[{\"rate-limit\":{\"rate\":\"1/second\",\"per\":\"planet\"}}]", "per is address or tunnel")]

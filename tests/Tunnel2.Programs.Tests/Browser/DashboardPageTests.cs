@@ -97,7 +97,7 @@ public sealed class DashboardPageTests(Chromium browser) : IClassFixture<Chromiu
                     new LocatorFilterOptions { HasText = "Login required (login-required)" });
                 await refused.WaitForAsync();
 
-                // The server did what it was told to do: that is not red.
+                // The server did what its settings say: that is not red.
                 await page.Page.Locator(".rows .row.warn").Filter(new LocatorFilterOptions { HasText = "/status/201" }).WaitForAsync();
                 await page.Page.SelectOptionAsync("#f-status", "refused");
                 await page.Row("/status/200").WaitForAsync(Hidden);

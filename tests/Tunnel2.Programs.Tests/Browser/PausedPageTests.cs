@@ -6,7 +6,7 @@ namespace Tunnel2.Programs.Tests.Browser;
 public sealed class PausedPageTests(Chromium browser) : IClassFixture<Chromium>
 {
     [Fact]
-    public async Task A_list_that_was_paused_says_so_shows_the_gap_and_goes_on_by_itself()
+    public async Task A_list_that_was_paused_says_so_shows_the_gap_and_continues_by_itself()
     {
         await using var hub = await ShortHub.StartAsync();
         await using var page = await browser.OpenAsync(hub.EndPoint, "requests");
@@ -17,7 +17,7 @@ public sealed class PausedPageTests(Chromium browser) : IClassFixture<Chromium>
         await page.WaitForTextAsync("#state", "paused");
         await page.WaitForTextAsync("#notice", "The server has paused this page since");
 
-        // The channel keeps the last four batches; the first three of these come to nobody.
+        // The channel keeps the last four batches; the first three of these reach no page.
         await hub.PublishEachAsync("node.requests", ShortHub.Targets("/missed/", 7));
         Assert.Equal(0, await page.Row("/missed/").CountAsync());
         await hub.ContinueAsync();

@@ -22,7 +22,7 @@ public sealed class FewDescriptorsTests
 
     [Theory]
     [MemberData(nameof(SharedTunnels.Engines), MemberType = typeof(SharedTunnels))]
-    public Task Half_heads_of_one_address_hold_up_nobody_else(string engine) => RunAsync(engine, async (entry, agent) =>
+    public Task Half_heads_of_one_address_hold_up_no_other(string engine) => RunAsync(engine, async (entry, agent) =>
     {
         using (await Flood.StartAsync(entry.Public, 300, HalfHead, OneAddress))
         {
@@ -30,7 +30,7 @@ public sealed class FewDescriptorsTests
             Assert.Contains("200 OK", await AskAsync(entry.Public, "127.0.0.9", "/bytes/5"), StringComparison.Ordinal);
         }
 
-        // The kernel tells of each end by itself: a moment later the address has its places again.
+        // The kernel reports each end by itself: a moment later the address has its places again.
         using var limit = new CancellationTokenSource(Limits.Work);
         while (!await IsServedAsync(entry, OneAddress))
         {

@@ -21,7 +21,7 @@ public sealed class KilledProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task A_reader_killed_at_any_moment_stops_nobody_and_loses_nobody_a_record()
+    public async Task A_reader_killed_at_any_moment_stops_no_other_and_loses_no_record()
     {
         var options = new EventRingOptions { Capacity = 65_536, ClaimTimeout = TimeSpan.FromMinutes(1) };
         using SharedEventRing ring = SharedEventRing.Create(_processes.RingPath, options);
@@ -31,7 +31,7 @@ public sealed class KilledProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task An_owner_killed_at_any_moment_is_followed_by_one_that_goes_on_with_its_numbers()
+    public async Task An_owner_killed_at_any_moment_is_followed_by_one_that_continues_with_its_numbers()
     {
         var random = new Random(_processes.Seed);
         long head = 0;

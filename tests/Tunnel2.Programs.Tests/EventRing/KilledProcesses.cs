@@ -61,7 +61,7 @@ internal sealed class KilledProcesses : IDisposable
     /// <param name="ring">The ring.</param>
     /// <param name="follower">Reads it.</param>
     /// <param name="publish">Publishes <see cref="OwnRecord"/>; false when there was no room.</param>
-    /// <param name="kind">What the process is told to be.</param>
+    /// <param name="kind">The part that the process plays.</param>
     internal async Task KillReadersAsync(SharedEventRing ring, Follower follower, Func<bool> publish, string kind)
     {
         using var stop = new CancellationTokenSource();
@@ -91,7 +91,7 @@ internal sealed class KilledProcesses : IDisposable
             reader.Kill();
             await reader.WaitForExitAsync(_patience);
 
-            // Two laps of the ring: whatever the dead reader held is needed again.
+            // Two laps of the ring: all that the dead reader held is needed again.
             long wanted = follower.Own + (2 * ring.Capacity);
             await follower.UntilAsync(f => f.Own >= wanted, $"round {round} (seed {Seed})");
         }

@@ -28,7 +28,7 @@ public sealed class FilePermissionTests
         await using var tap = Start(
             BuiltPrograms.AgentPath, folder, "tap", "--ring", folder["live.ring"], "--record", folder["tap.rec"], "--from-oldest");
 
-        // An agent's own file, made before it finds nobody to talk to.
+        // An agent's own file, made before it finds no server to talk to.
         using var port = new RefusedPort();
         await using var agent = Start(
             BuiltPrograms.AgentPath, folder, "http", "9", "--server", $"127.0.0.1:{port.Port}", "--exit-on-failure");

@@ -19,7 +19,7 @@ internal sealed class ShortHub : IAsyncDisposable
     /// <summary>Frames that wait for a subscriber that is slow beyond doubt; fewer than its queue takes.</summary>
     private const long ManyFrames = 128;
 
-    // The server's own readings hardly count, so the guard thinks what the test tells it.
+    // The server's own readings hardly count, so the guard sees what the test reports.
     private static readonly string[] _settings =
         ["Hub:Smoothing=0.01", "Hub:CpuReject=0.9", "Hub:CpuAccept=0.1", "Hub:MemoryReject=1", "Hub:MemoryAccept=0.99"];
 
@@ -72,7 +72,7 @@ internal sealed class ShortHub : IAsyncDisposable
     {
         var hub = Entry.Live.Hub!;
         var channel = hub.GetChannel("node.stats");
-        Tell(cpu: 1, times: 120);
+        Report(cpu: 1, times: 120);
         _link.Pause(RelayDirection.ToClient);
         await WaitSignal.UntilAsync(
             () =>
@@ -93,7 +93,7 @@ internal sealed class ShortHub : IAsyncDisposable
     /// <summary>Is short no longer.</summary>
     public async Task ContinueAsync()
     {
-        Tell(cpu: 0, times: 500);
+        Report(cpu: 0, times: 500);
         await WaitSignal.UntilAsync(() => Entry.Live.SlowSubscribers!.Count == 0, "the subscriber continues", Limits.Work);
     }
 
@@ -107,7 +107,7 @@ internal sealed class ShortHub : IAsyncDisposable
     public static string[] Targets(string prefix, int count) =>
         [.. Enumerable.Range(1, count).Select(i => string.Create(CultureInfo.InvariantCulture, $"{prefix}{i}"))];
 
-    private void Tell(double cpu, int times)
+    private void Report(double cpu, int times)
     {
         for (var i = 0; i < times; i++)
         {

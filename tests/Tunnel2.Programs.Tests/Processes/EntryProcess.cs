@@ -58,7 +58,7 @@ internal sealed class EntryProcess : IAsyncDisposable
             catch (InvalidOperationException)
                 when (attempt < 3 && entry.Runner.Lines.Any(static line => line.Contains("already in use", StringComparison.Ordinal)))
             {
-                // Somebody else on the machine took a port between the look and the start.
+                // Another program on the machine took a port between the look and the start.
                 await entry.DisposeAsync();
             }
         }

@@ -23,7 +23,7 @@ public sealed class LongestFirst : ITestCollectionOrderer
         where TTestCollection : ITestCollection =>
         [.. testCollections.OrderBy(static collection => RankOf(collection.TestCollectionDisplayName))];
 
-    /// <summary>A class that is in no named collection is one by itself, in whose name its own stands.</summary>
+    /// <summary>A class that is in no named collection is one by itself, in whose name its own is.</summary>
     private static int RankOf(string collection)
     {
         var rank = Array.FindIndex(_longest, name => collection.Contains(name + " ", StringComparison.Ordinal));

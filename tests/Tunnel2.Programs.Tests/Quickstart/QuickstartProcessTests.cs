@@ -83,7 +83,7 @@ public sealed class QuickstartProcessTests
         }
         catch (SocketException)
         {
-            // Somebody else has taken it, which does as well.
+            // Another program has taken it, which does as well.
         }
 
         await using var program = Run();

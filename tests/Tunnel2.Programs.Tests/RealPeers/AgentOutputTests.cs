@@ -6,7 +6,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.RealPeers;
 
-/// <summary>What the agent prints about requests, and what visitors are told when its backend is away.</summary>
+/// <summary>What the agent prints about requests, and what visitors get when its backend is away.</summary>
 public sealed class AgentOutputTests
 {
     [Fact]

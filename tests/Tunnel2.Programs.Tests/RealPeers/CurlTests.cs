@@ -103,7 +103,7 @@ public sealed class CurlTests(SharedTunnels tunnels)
     }
 
     [Fact]
-    public async Task HEAD_gives_the_length_and_no_body_and_the_connection_goes_on()
+    public async Task HEAD_gives_the_length_and_no_body_and_the_connection_continues()
     {
         var tunnel = await tunnels.GetAsync();
 
@@ -115,7 +115,7 @@ public sealed class CurlTests(SharedTunnels tunnels)
     }
 
     [Fact]
-    public async Task A_stream_without_end_is_seen_while_it_goes_on()
+    public async Task A_stream_without_end_is_seen_while_it_continues()
     {
         var tunnel = await tunnels.GetAsync();
         await using var curl = ProcessRunner.Start("curl", ["-sSN", $"{tunnel.Url}/sse?count=0&interval=50"]);

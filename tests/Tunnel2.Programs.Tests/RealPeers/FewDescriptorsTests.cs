@@ -5,7 +5,7 @@ using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Programs.Tests.RealPeers;
 
-/// <summary>An agent whose process may have few files open: it lives, says what it lacks, and goes on.</summary>
+/// <summary>An agent whose process may have few files open: it lives, says what it lacks, and continues.</summary>
 public sealed class FewDescriptorsTests
 {
     private const string Ready = "Forwarding ";
@@ -39,7 +39,7 @@ public sealed class FewDescriptorsTests
     [Theory]
     [InlineData("epoll")]
     [InlineData("portable")]
-    public async Task Without_a_descriptor_left_a_request_fails_with_words_and_all_goes_on_when_there_are_some(string engine)
+    public async Task Without_a_descriptor_left_a_request_fails_with_words_and_all_continues_when_there_are_some(string engine)
     {
         await using var tunnel = await RealTunnel.StartAsync(engine);
 

@@ -30,13 +30,13 @@ public sealed class LostProcessTests
     }
 
     [Fact]
-    public async Task An_agent_that_was_frozen_for_a_while_goes_on_with_the_same_download()
+    public async Task An_agent_that_was_frozen_for_a_while_continues_with_the_same_download()
     {
         await using var tunnel = await RealTunnel.StartAsync();
         await using var curl = ProcessRunner.Start("curl", ["-sSN", "-m", "30", $"{tunnel.Url}/sse?count=40&interval=50"]);
         await curl.WaitForLineAsync(static line => line == "id: 3");
         tunnel.Agent.Suspend();
-        // A visitor who comes meanwhile and gives up must not be in the way of the others afterwards.
+        // A visitor who comes in that time and gives up must not be in the way of the others afterwards.
         var impatient = await Shell.CurlAsync("--max-time", "3", $"{tunnel.Url}/hash/1");
         Assert.Equal(28, impatient.ExitCode);
 

@@ -46,7 +46,7 @@ public sealed class ManyVisitorsTests(SharedTunnels tunnels)
         var connections = await Task.WhenAll(
             Enumerable.Range(0, Visitors).Select(_ => RawHttpClient.ConnectAsync(tunnel.Entry.Public)));
 
-        // The backend answers nobody before all are there. Each has an answer of its own.
+        // The backend answers no visitor before all are there. Each has an answer of its own.
         await Task.WhenAll(connections.Select((connection, i) =>
             connection.SendRequestAsync($"/gather/{Visitors}?id={engine}&name={i}", tunnel.Host)));
         await Task.WhenAll(connections.Select(async (connection, i) =>

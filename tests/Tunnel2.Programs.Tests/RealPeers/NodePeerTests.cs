@@ -22,7 +22,7 @@ public sealed class NodePeerTests(SharedTunnels tunnels)
         var result = (await Shell.FinishAsync(client)).EnsureSuccess();
 
         Assert.Contains("ok 10000 messages come back in order", result.Output, StringComparison.Ordinal);
-        // How the client closed, as the server was told.
+        // How the client closed, as the server learned it.
         await server.WaitForLineAsync(static line => line == "closed /echo 1000");
         await server.WaitForLineAsync(static line => line == "closed /echo 1001 going away");
         await server.WaitForLineAsync(static line => line == "closed /echo 4000 our own reason: Grüße");

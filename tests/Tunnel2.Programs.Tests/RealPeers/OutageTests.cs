@@ -67,7 +67,7 @@ public sealed class OutageTests
         var start = starting.Elapsed;
         var clock = Stopwatch.StartNew();
 
-        // Visitors may ask meanwhile: they are told to come again.
+        // Visitors may ask in that time: they are asked to come again.
         var early = await Shell.CurlAsync("-o", "/dev/null", "-w", "%{http_code}", $"{tunnel.Url}/hash/1");
         Assert.Contains(early.EnsureSuccess().Output, new[] { "200", "503" });
         await tunnel.Entry.Runner.WaitForLineAsync(static line => line.Contains("is public", StringComparison.Ordinal));

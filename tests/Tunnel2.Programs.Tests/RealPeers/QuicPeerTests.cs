@@ -44,7 +44,7 @@ public sealed class QuicPeerTests
         Assert.Equal("hello", await File.ReadAllTextAsync(folder["small/small"]));
         await AssertLargeAsync("small");
 
-        // A visitor that goes on from another address is another association, and the same connection for the service.
+        // A visitor that continues from another address is another association, and the same connection for the service.
         await VisitAsync("moved", ["--change-local-addr=5ms", "https://localhost/large"]);
         await AssertLargeAsync("moved");
 

@@ -30,7 +30,7 @@ public sealed class StartTests(SharedTunnels tunnels)
     [InlineData("33", null, "is not between 1 and 32")]
     [InlineData("many", null, "is neither a whole number nor auto")]
     [InlineData("32", 250, "32 event loops need 328 files, and this process may have only 250 open")]
-    public async Task Loops_that_cannot_be_are_told_with_all_other_mistakes(string loops, int? files, string words)
+    public async Task Loops_that_cannot_be_are_reported_with_all_other_mistakes(string loops, int? files, string words)
     {
         await using var entry = BuiltPrograms.StartEntry(
             [$"--Tunnel2:Loops={loops}", "--Tunnel2:Engine=quick", "--Tunnel2:Timeouts:BodyIdle=-4"], files);

@@ -31,13 +31,13 @@ public sealed class DrainTests
         await client.WaitForLineAsync(static line => line.StartsWith("closed 1001 ", StringComparison.Ordinal));
         Assert.DoesNotContain(client.Lines, static line => line.StartsWith("error", StringComparison.Ordinal));
 
-        // The server was told by the visitor's own close frame, in order.
+        // The server learned it by the visitor's own close frame, in order.
         await server.WaitForLineAsync(static line => line == "closed /echo 1001");
         Assert.Equal(0, await process.WaitForExitAsync());
     }
 
     [Fact]
-    public async Task ProxyEntry_is_not_ready_but_alive_while_a_slow_download_finishes_and_nobody_else_comes_in()
+    public async Task ProxyEntry_is_not_ready_but_alive_while_a_slow_download_finishes_and_no_other_comes_in()
     {
         await using var tunnel = await RealTunnel.StartAsync();
         await using var download = await HeldAnswer.BeginAsync(tunnel);

@@ -8,7 +8,7 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.Programs.Tests.Restarts;
 
 /// <summary>
-/// ProxyEntry on sockets that somebody else holds, as systemd does: what comes while it is restarted waits in them. Small here;
+/// ProxyEntry on sockets that another process holds, as systemd does: what comes while it is restarted waits in them. Small here;
 /// <c>load-tests/restarts/run.sh sockets</c> makes more rounds.
 /// </summary>
 public sealed class HandedOverSocketsTests
@@ -41,7 +41,7 @@ public sealed class HandedOverSocketsTests
                 Assert.Equal(0, await entry.WaitForExitAsync());
                 var ended = visitors.Elapsed;
 
-                // Nobody may be refused. What crosses the end of an idle connection is no request that was lost: every client sends it
+                // No visitor may be refused. What crosses the end of an idle connection is no request that was lost: every client sends it
                 // again.
                 outages.Add(new Outage(began, ended, TimeSpan.MinValue));
                 await entry.DisposeAsync();

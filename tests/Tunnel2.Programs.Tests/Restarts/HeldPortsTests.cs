@@ -49,7 +49,7 @@ public sealed class HeldPortsTests
                 outages.Add(new Outage(began, visitors.Elapsed, TimeSpan.MinValue));
                 await entry.DisposeAsync();
 
-                // More than a start has places for at first: they are there for those who have waited, and nobody is ended for them.
+                // More than a start has places for at first: they are there for those who have waited, and none is ended for them.
                 idle.AddRange(await Task.WhenAll(Enumerable.Range(0, 40).Select(_ => RawHttpClient.ConnectAsync(ports["public"]))));
                 entry = ports.StartEntry(arguments);
                 await entry.WaitForLineAsync(static line => line.Contains("Ready: ", StringComparison.Ordinal), Limits.Start);
@@ -65,7 +65,7 @@ public sealed class HeldPortsTests
             var (answered, problem) = await secured;
             SteadyReport.WriteLine($"over TLS: {answered} requests, all whole");
             Assert.Null(problem);
-            Assert.True(answered > _rounds, "too few came over TLS to tell anything");
+            Assert.True(answered > _rounds, "too few came over TLS to show anything");
         }
         finally
         {

@@ -5,7 +5,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Programs.Tests.Restarts;
 
-/// <summary>A ProxyEntry with nothing under way ends at once, whoever is connected to it.</summary>
+/// <summary>A ProxyEntry with nothing under way ends at once, with any connections.</summary>
 public sealed class IdleStopTests
 {
     /// <summary>Far more than it takes, and far less than the half minute that requests under way would have.</summary>

@@ -56,9 +56,9 @@ public sealed class ReconnectStormTests
                 CultureInfo.InvariantCulture,
                 $"{_count} agents back {back.TotalMilliseconds:0} ms after ProxyEntry was ready again "
                     + $"({(isKilled ? "killed" : "stopped")}); its peak memory {memory / Megabyte} MB"));
-            SteadyReport.Write("requests meanwhile", results);
+            SteadyReport.Write("requests in that time", results);
 
-            // Whoever is not back yet is waited for; whoever is, is served. Nobody comes twice.
+            // Requests wait for agents that are not back yet; the others serve. No agent comes twice.
             SteadyReport.AssertNoneFailed(results);
             Assert.All(agents, static agent => Assert.Equal(2, agent.Events.ReadyCount.Value));
             Assert.InRange(memory, 1, 300 * Megabyte);

@@ -54,7 +54,7 @@ public sealed class RestartTests
             {
                 var successor = await RealTunnel.StartAgentAsync(entry, port, "auto", "--token", Token);
 
-                // Told that it was superseded, it has finished what it had.
+                // After the report that it was superseded, it has finished what it had.
                 Assert.Equal(3, await agent.WaitForExitAsync());
                 await agent.DisposeAsync();
                 agent = successor;

@@ -46,7 +46,7 @@ public sealed class TopTests(SharedTunnels tunnels)
     }
 
     [Fact]
-    public async Task A_screen_that_the_server_pauses_says_so_shows_the_gap_and_goes_on_by_itself()
+    public async Task A_screen_that_the_server_pauses_says_so_shows_the_gap_and_continues_by_itself()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "The screen is Linux's.");
         await using var hub = await ShortHub.StartAsync();

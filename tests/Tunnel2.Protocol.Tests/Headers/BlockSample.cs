@@ -4,7 +4,7 @@ using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Protocol.Tests.Headers;
 
-/// <summary>A header block's content, whichever its kind.</summary>
+/// <summary>A header block's content, of any kind.</summary>
 internal sealed record BlockSample(
     HeaderBlockKind Kind, HeaderBlockFlags Flags, byte[] Method, byte[] Scheme, byte[] Authority, byte[] Target, int Status, byte[] Reason,
     (byte[] Name, byte[] Value)[] Fields)

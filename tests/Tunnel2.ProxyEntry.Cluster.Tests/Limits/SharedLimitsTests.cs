@@ -66,7 +66,7 @@ public sealed class SharedLimitsTests
     }
 
     [Fact]
-    public async Task A_node_that_nobody_else_shares_with_spends_all()
+    public async Task A_node_that_no_other_shares_with_spends_all()
     {
         await _node.StepAsync();
         var session = await RegisterAsync("web");
@@ -216,7 +216,7 @@ public sealed class SharedLimitsTests
         return session;
     }
 
-    /// <summary>A board that no other node has told anything.</summary>
+    /// <summary>A board without a report of another node.</summary>
     private sealed class Board : IShareBoard
     {
         private readonly Dictionary<string, double> _own = [];
@@ -231,7 +231,7 @@ public sealed class SharedLimitsTests
 
         public List<(string Name, double? Part)> Last { get; private set; } = [];
 
-        /// <summary>What was told is too old.</summary>
+        /// <summary>What was reported is too old.</summary>
         public void Forget() => _own.Clear();
 
         public Task ExchangeAsync(string node, IReadOnlyList<ShareWish> wishes, TimeSpan keptFor, CancellationToken cancellationToken)

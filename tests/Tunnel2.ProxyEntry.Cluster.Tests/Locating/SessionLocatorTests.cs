@@ -133,7 +133,7 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
-    public async Task A_place_from_before_a_silence_is_used_while_nobody_can_be_asked()
+    public async Task A_place_from_before_a_silence_is_used_while_the_database_cannot_be_asked()
     {
         var epoch = Register("web");
         var place = await _locator.LocateAsync("web", CancellationToken.None);
@@ -208,7 +208,7 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
-    public async Task A_place_that_was_given_up_is_the_best_guess_while_nobody_can_be_asked()
+    public async Task A_place_that_was_given_up_is_the_best_guess_while_the_database_cannot_be_asked()
     {
         var epoch = Register("web");
         var place = await _locator.LocateAsync("web", CancellationToken.None);
@@ -314,7 +314,7 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
-    public async Task A_node_that_is_forgotten_beside_others_is_asked_for_a_second_later_while_requests_go_on()
+    public async Task A_node_that_is_forgotten_beside_others_is_asked_for_a_second_later_while_requests_continue()
     {
         var third = _tables.Acquire(new NodeFacts("third", Guid.NewGuid(), "third:1", "1"), TimeSpan.FromDays(1), true, 0)!;
         var epoch = Share("web", 1);

@@ -102,7 +102,7 @@ internal sealed class History
                 break;
             case < 90:
                 member.IsPaused = !member.IsPaused;
-                Tell($"{member.Name} {(member.IsPaused ? "stands still" : "goes on")}");
+                Tell($"{member.Name} {(member.IsPaused ? "is paused" : "continues")}");
                 break;
             case < 93:
                 member.Listens = !member.Listens;
@@ -232,7 +232,7 @@ internal sealed class History
         }
     }
 
-    /// <summary>A node that stood still serves nothing before it has looked.</summary>
+    /// <summary>A node that was paused serves nothing before it has looked.</summary>
     private void CheckFences()
     {
         foreach (var member in _members)

@@ -141,7 +141,7 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
     public void Restore((Dictionary<string, NodeRow> Nodes, Dictionary<string, NameRow[]> Names, long Sequence) copy) =>
         (_nodes, _names, _sequence) = (new(copy.Nodes), new(copy.Names), copy.Sequence);
 
-    /// <summary>Empties the tables; the sequence goes on.</summary>
+    /// <summary>Empties the tables; the sequence continues.</summary>
     public void Truncate(bool withNodes)
     {
         _names = [];
@@ -151,7 +151,7 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
         }
     }
 
-    /// <summary>Why a registration is not made because of one that is there; null: that one does not stand in its way.</summary>
+    /// <summary>Why a registration is not made because of one that is there; null: that one does not prevent it.</summary>
     private ClaimResult? Judge(NodeLease held, NameClaim claim, NameRow row, bool isPublished)
     {
         var isSamePlace = NameShare.IsOneGroup(row.Claim.Share, claim.Share);

@@ -113,7 +113,7 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Without_the_database_known_sessions_go_on_and_their_agents_come_back_at_once_but_new_names_are_refused()
+    public async Task Without_the_database_known_sessions_continue_and_their_agents_come_back_at_once_but_new_names_are_refused()
     {
         await StartAsync();
         await RegisteredAsync(_node, "web", "a");
@@ -174,7 +174,7 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_process_that_stood_still_serves_nothing_before_it_has_looked_and_then_what_is_still_its_own()
+    public async Task A_process_that_was_paused_serves_nothing_before_it_has_looked_and_then_what_is_still_its_own()
     {
         await StartAsync();
         var lost = await RegisteredAsync(_node, "web", "a");
@@ -200,7 +200,7 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_process_that_stood_still_serves_on_when_the_database_does_not_answer_either()
+    public async Task A_process_that_was_paused_serves_on_when_the_database_does_not_answer_either()
     {
         await StartAsync();
         await RegisteredAsync(_node, "web", "a");
@@ -212,7 +212,7 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_process_that_stood_still_and_hears_that_its_lease_is_over_serves_nothing_until_it_knows_more_or_a_lease_has_passed()
+    public async Task A_process_that_was_paused_and_hears_that_its_lease_is_over_serves_nothing_until_it_knows_more_or_a_lease_has_passed()
     {
         await StartAsync();
         await RegisteredAsync(_node, "web", "a");

@@ -141,7 +141,7 @@ public sealed class SharedNamesTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task The_health_of_a_member_is_told_at_once_and_again_after_the_database_was_away()
+    public async Task The_health_of_a_member_is_reported_at_once_and_again_after_the_database_was_away()
     {
         await StartAsync();
         var session = await RegisteredAsync(_node, Pooled());

@@ -30,7 +30,7 @@ public sealed class HandmadeRowsTests(PostgresServer server) : IAsyncDisposable
             for (var i = 0; i < 5; i++)
             {
                 var lost = await Assert.ThrowsAsync<StoreUnavailableException>(() => _stores[0].LocateAsync("web", Ending));
-                Assert.Equal("somebody has locked a table or a row", lost.Reason);
+                Assert.Equal("a transaction has locked a table or a row", lost.Reason);
             }
 
             // The last one may be there for a moment yet.

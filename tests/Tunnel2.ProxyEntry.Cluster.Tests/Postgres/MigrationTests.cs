@@ -4,7 +4,7 @@ using Tunnel2.ProxyEntry.Cluster.Stores;
 
 namespace Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 
-/// <summary>The tables of the release before are taken over, and its nodes go on beside those of this one.</summary>
+/// <summary>The tables of the release before are taken over, and its nodes continue beside those of this one.</summary>
 [Collection<PostgresCollection>]
 public sealed class MigrationTests(PostgresServer server)
 {

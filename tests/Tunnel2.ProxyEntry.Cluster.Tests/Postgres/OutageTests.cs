@@ -106,7 +106,7 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
         await CheckRowAsync(other, "moved");
         Assert.Null(node.Find("moved"));
 
-        // A row of a lease that is over leads nowhere, and stands in nobody's way.
+        // A row of a lease that is over leads nowhere, and prevents no other.
         Assert.Equal(
             0L,
             await PostgresServer.AskAsync(

@@ -90,7 +90,7 @@ public sealed class PostgresServer : IAsyncLifetime
     /// <summary>Stops all its processes, so that it takes connections and does not answer.</summary>
     public void Freeze() => Signal(SigStop);
 
-    /// <summary>Lets them go on.</summary>
+    /// <summary>Lets them continue.</summary>
     public void Thaw() => Signal(SigCont);
 
     /// <summary>The connection string of a new database.</summary>

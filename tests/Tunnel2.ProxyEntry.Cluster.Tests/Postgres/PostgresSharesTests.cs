@@ -34,7 +34,7 @@ public sealed class PostgresSharesTests(PostgresServer server)
             [[], [new ShareReport("n1", 0.8, 0.6)], [new ShareReport("n2", 0.5, 0.4)], []],
             seen.Select(static view => view.Others));
 
-        // Of another group nothing is known; and what was told for no time is gone.
+        // Of another group nothing is known; and what was reported for no time is gone.
         await store.Shares.ExchangeAsync("n3", [Wish("web", [8], seen, 1, 1)], _long, Ending);
         Assert.Equal((0, 0, 0), (seen[^1].Own, seen[^1].Others.Count, seen[^1].Nodes));
         await store.Shares.ExchangeAsync("n2", [Wish("web", [7], seen, 1, 1)], TimeSpan.Zero, Ending);

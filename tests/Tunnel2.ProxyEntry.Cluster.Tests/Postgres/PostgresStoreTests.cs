@@ -101,7 +101,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
         Assert.Single(await store.ListTunnelsAsync("n2", 1, Ending));
         Assert.Empty(await store.ListTunnelsAsync("n1", 10, Ending));
 
-        // The newer registration of a name counts, whatever the older one carried; one that is refused does not.
+        // The newer registration of a name counts, for any content of the older one; one that is refused does not.
         Assert.Equal(ClaimStatus.Taken, (await store.ClaimAsync(two, Claim("web", 2, SessionKind.Tcp, 20_003), Ending)).Status);
         await store.ClaimAsync(two, Claim("app.example.org", 1, SessionKind.Http, 0), Ending);
         Assert.Equal(["ssh", "pool"], (await store.ListTunnelsAsync("n2", 10, Ending)).Select(static tunnel => tunnel.Name));
@@ -134,7 +134,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     [Fact]
-    public async Task Epochs_go_on_above_those_that_a_node_knows()
+    public async Task Epochs_continue_above_those_that_a_node_knows()
     {
         var database = await server.CreateDatabaseAsync(Ending);
         await using var store = Open(database);

@@ -88,7 +88,7 @@ public sealed class RequestAccessLogTests : IDisposable
 
         Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
         _sink.MayWrite.Set();
-        await _sink.Written.UntilAsync(() => _sink.Text.Contains("lines dropped", StringComparison.Ordinal), "the loss is told");
+        await _sink.Written.UntilAsync(() => _sink.Text.Contains("lines dropped", StringComparison.Ordinal), "the loss is reported");
 
         // The one that the writer held, and as many as the ring takes.
         Assert.Equal(1 + 16 + 1, _sink.Lines);
@@ -100,7 +100,7 @@ public sealed class RequestAccessLogTests : IDisposable
     [InlineData(typeof(IOException))]
     [InlineData(typeof(UnauthorizedAccessException))]
     [InlineData(typeof(InvalidTimeZoneException))]
-    public async Task An_output_that_fails_is_told_once_and_tried_again_later(Type failure)
+    public async Task An_output_that_fails_is_reported_once_and_tried_again_later(Type failure)
     {
         var lost = new AsyncCounter("lines that were lost");
         using var listener = ListenForLoss(lost);

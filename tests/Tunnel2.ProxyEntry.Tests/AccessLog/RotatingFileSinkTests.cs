@@ -40,7 +40,7 @@ public sealed class RotatingFileSinkTests : IDisposable
     }
 
     [Fact]
-    public void A_new_start_goes_on_with_the_file()
+    public void A_new_start_continues_with_the_file()
     {
         for (var i = 0; i < 2; i++)
         {

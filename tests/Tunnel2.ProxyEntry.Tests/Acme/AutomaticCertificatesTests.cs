@@ -126,7 +126,7 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
-    public async Task A_fault_that_nobody_expected_is_no_reason_to_order_again_at_each_look()
+    public async Task A_fault_that_was_not_expected_is_no_reason_to_order_again_at_each_look()
     {
         _authority.Instead = static (request, _) => request.RequestUri!.AbsolutePath == "/order/1"
             ? throw new NotSupportedException("unexpected") : null;
@@ -314,7 +314,7 @@ public sealed class AutomaticCertificatesTests : IDisposable
         await using var certificates = Start("Acme:Names=www.example.test");
         await UntilAsync(Obtained, 1);
         Assert.True(certificates.TryAskRenewal("www.example.test"));
-        await WaitSignal.UntilAsync(() => _log.Of(Obtained).Count == 2, "it is renewed, while time stands still");
+        await WaitSignal.UntilAsync(() => _log.Of(Obtained).Count == 2, "it is renewed, while the clock is stopped");
         foreach (var name in new[] { "other.example.test", "../../x", "", "*" })
         {
             Assert.False(certificates.TryAskRenewal(name));
@@ -435,7 +435,7 @@ public sealed class AutomaticCertificatesTests : IDisposable
         await IdleAsync();
     }
 
-    /// <summary>While the task works the clock stands still: otherwise the time for an answer would be over.</summary>
+    /// <summary>While the task works the clock is stopped: otherwise the time for an answer would be over.</summary>
     private Task IdleAsync() => WaitSignal.UntilAsync(
         () => _running is { Looks: > 0, Waiting: 0 }, "the task has looked, and has nothing to do");
 }

@@ -267,7 +267,7 @@ public sealed class CertificateOrderTests : IDisposable
         return await never.Task;
     }
 
-    /// <summary>So many bytes, which nobody has to keep.</summary>
+    /// <summary>So many bytes, which are not kept.</summary>
     private sealed class EndlessStream(long length) : Stream
     {
         public long Taken { get; private set; }

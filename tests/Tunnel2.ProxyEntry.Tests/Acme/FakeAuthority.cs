@@ -61,7 +61,7 @@ internal sealed class FakeAuthority : HttpMessageHandler
     /// <summary>The token of challenges.</summary>
     public string Token { get; set; } = "evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr-oA";
 
-    /// <summary>Whether orders stay as they are, whatever is done.</summary>
+    /// <summary>Whether orders stay as they are, after any call.</summary>
     public bool NeverEnds { get; set; }
 
     /// <summary>Names of the certificate, where they are others.</summary>

@@ -37,7 +37,7 @@ public sealed class AccessLogSettingsTests
     [InlineData("AccessLog:Path=/tmp", "is a folder")]
     [InlineData("AccessLog:Path=/no/such/folder/access.log", "does not exist")]
     [InlineData("AccessLog:Pth=/tmp/a", "did you mean Tunnel2:AccessLog:Path?")]
-    public void A_mistake_is_told_with_its_key(string setting, string part)
+    public void A_mistake_is_reported_with_its_key(string setting, string part)
     {
         string[] settings = setting.StartsWith("AccessLog:Mode=", StringComparison.Ordinal)
             ? [setting]

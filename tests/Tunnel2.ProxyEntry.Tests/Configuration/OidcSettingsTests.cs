@@ -21,7 +21,7 @@ public sealed class OidcSettingsTests
     [InlineData("Authority=http://id.example", "Oidc:staff:Authority", "not an https URL")]
     [InlineData("Authority=", "Oidc:staff:Authority", "is missing")]
     [InlineData("ClientId=", "Oidc:staff:ClientId", "is missing")]
-    [InlineData("AllowDomains=", "Oidc:staff:AllowEmails", "no one could enter")]
+    [InlineData("AllowDomains=", "Oidc:staff:AllowEmails", "no visitor could enter")]
     [InlineData("AllowDomains=example", "Oidc:staff:AllowDomains", "not a domain")]
     [InlineData("AllowEmails=alice", "Oidc:staff:AllowEmails", "not an address")]
     [InlineData("ClientSecretFile=/nowhere/secret", "Oidc:staff:ClientSecretFile", "cannot be read")]

@@ -231,7 +231,7 @@ public sealed class SettingsLoaderTests
         Assert.Equal(message, Assert.Single(SettingsFixture.Load(setting).Errors).Message);
 
     [Fact]
-    public void Epoll_is_taken_where_it_can_be_had_and_a_mistake_elsewhere()
+    public void Epoll_is_taken_where_it_is_available_and_a_mistake_elsewhere()
     {
         var (settings, errors) = SettingsFixture.Load("Engine=epoll");
 

@@ -40,6 +40,6 @@ public sealed class TelemetrySettingsTests
     [InlineData("Tracing:MaxPerSecond=-5", "is not a whole number")]
     [InlineData("Tracing:MaxPerSecond=many", "is not a whole number")]
     [InlineData("ServerTiming=sometimes", "off, on-request or always")]
-    public void Mistakes_are_told(string setting, string words) =>
+    public void Mistakes_are_reported(string setting, string words) =>
         Assert.Contains(words, Assert.Single(SettingsFixture.Load(setting).Errors).Message, StringComparison.Ordinal);
 }

@@ -22,7 +22,7 @@ public sealed class DeliveryTests
         Assert.InRange(await LooksAsync(new Link([100]) { SeesAllSent = true }), 2, 1 + (_limit / TimeSpan.FromMilliseconds(5)));
 
     [Fact]
-    public async Task A_visitor_that_stands_still_for_minutes_costs_a_few_looks_a_second()
+    public async Task A_visitor_that_stalls_for_minutes_costs_a_few_looks_a_second()
     {
         var link = new Link([100]) { SeesAllSent = true };
         var waiting = Delivery.WaitAsync(link, static () => false, _time, TimeSpan.FromMinutes(5)).AsTask();
@@ -54,7 +54,7 @@ public sealed class DeliveryTests
         return link.Looks;
     }
 
-    /// <summary>Tells one figure after the other, and the last one from then on.</summary>
+    /// <summary>Returns one figure after the other, and the last one from then on.</summary>
     private sealed class Link(int[] undelivered) : IVisitorLinkFeature
     {
         private int _looks;

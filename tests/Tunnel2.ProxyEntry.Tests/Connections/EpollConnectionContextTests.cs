@@ -30,7 +30,7 @@ public sealed class EpollConnectionContextTests : IDisposable
             connection.ConnectionClosed.Register(told.SetResult);
             connection.ConnectionClosed.Register(static () => throw new InvalidTimeZoneException());
             var counted = new WaitSignal("the fault is counted");
-            _loop.Faults.Told = (_, _, _) => counted.Set();
+            _loop.Faults.Report = (_, _, _) => counted.Set();
             visitor.Shutdown(SocketShutdown.Send);
             await counted.WaitAsync();
             Assert.Equal(1, _loop.Faults.Count);

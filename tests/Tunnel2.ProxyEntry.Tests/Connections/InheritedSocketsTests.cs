@@ -63,7 +63,7 @@ public sealed class InheritedSocketsTests
     [InlineData("-1")]
     [InlineData("65")]
     [InlineData("99999999999999999999")]
-    public void A_number_of_sockets_that_is_none_is_told(string count)
+    public void A_number_of_sockets_that_is_none_is_reported(string count)
     {
         using var inherited = Read(3, ("LISTEN_FDS", count));
 
@@ -76,7 +76,7 @@ public sealed class InheritedSocketsTests
     [InlineData("unknown")]
     [InlineData("tunnel2-entry.socket")]
     [InlineData("Public")]
-    public void A_name_that_says_nothing_is_told_with_those_that_do(string? names)
+    public void A_name_that_says_nothing_is_reported_with_those_that_do(string? names)
     {
         var descriptor = Listen(IPAddress.Loopback, out _);
         using var kept = new SafeSocketHandle(descriptor, ownsHandle: true);
@@ -88,7 +88,7 @@ public sealed class InheritedSocketsTests
     }
 
     [Fact]
-    public void Everything_that_is_wrong_is_told_at_once()
+    public void Everything_that_is_wrong_is_reported_at_once()
     {
         var (first, count) = Descriptors(
             static () => Listening(IPAddress.Loopback),

@@ -76,7 +76,7 @@ public sealed class ListenerHolderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_holder_that_does_not_come_is_told_after_a_bounded_wait()
+    public async Task A_holder_that_does_not_come_is_reported_after_a_bounded_wait()
     {
         var failure = await Assert.ThrowsAsync<ListenersUnavailableException>(WaitInVainAsync);
 
@@ -87,7 +87,7 @@ public sealed class ListenerHolderTests : IDisposable
     }
 
     [Fact]
-    public async Task The_path_of_a_holder_that_is_gone_is_told()
+    public async Task The_path_of_a_holder_that_is_gone_is_reported()
     {
         using (var gone = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified))
         {
@@ -101,7 +101,7 @@ public sealed class ListenerHolderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_holder_that_does_not_answer_is_told()
+    public async Task A_holder_that_does_not_answer_is_reported()
     {
         Listen();
 
@@ -127,7 +127,7 @@ public sealed class ListenerHolderTests : IDisposable
     }
 
     [Fact]
-    public async Task A_path_that_is_none_is_told_at_once()
+    public async Task A_path_that_is_none_is_reported_at_once()
     {
         var failure = await Assert.ThrowsAsync<ListenersUnavailableException>(() =>
             ListenerHolder.ConnectAsync(new string('x', 300), TimeSpan.FromHours(1), TimeProvider.System, _waits.Add));
@@ -147,7 +147,7 @@ public sealed class ListenerHolderTests : IDisposable
         "refused: its sockets are for processes of user 7\n", 0, "the answer was \"refused: its sockets are for processes of user 7\"")]
     [InlineData("SSH-2.0-\u0001\u001b[31m\r\n", 0, "the answer was \"SSH-2.0-")]
     [InlineData("\n", 1, "the answer was \"\"")]
-    public async Task An_answer_that_is_none_is_told_at_once_and_its_sockets_are_closed(string words, int sockets, string expected)
+    public async Task An_answer_that_is_none_is_reported_at_once_and_its_sockets_are_closed(string words, int sockets, string expected)
     {
         var door = Listen();
         var given = Enumerable.Range(0, sockets).Select(_ => Listener()).ToList();
@@ -163,7 +163,7 @@ public sealed class ListenerHolderTests : IDisposable
         Assert.DoesNotContain('\u001b', failure.Message);
         foreach (var socket in given)
         {
-            // Nobody has a copy: with ours the listener ends.
+            // No other process has a copy: with ours the listener ends.
             var endPoint = socket.LocalEndPoint!;
             socket.Dispose();
             using var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -211,7 +211,7 @@ public sealed class ListenerHolderTests : IDisposable
         Libc.TrySend(peer, "tunnel2-ports/1 public\n"u8, [(int)listener.Handle]);
         using var holder = await connecting;
 
-        // More than the connection holds unread: all but the rest of it is read when this returns.
+        // More than the connection holds unread: when this returns, only the rest of it is not read.
         await peer.SendAsync(new byte[1024 * 1024]);
         Assert.False(holder.Ended.IsCompleted);
 

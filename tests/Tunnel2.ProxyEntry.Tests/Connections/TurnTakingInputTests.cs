@@ -13,7 +13,7 @@ public sealed class TurnTakingInputTests
     public TurnTakingInputTests() => _input = new TurnTakingInput(_pipe.Reader, _turns);
 
     [Fact]
-    public async Task Whoever_takes_many_small_things_goes_on_in_turns()
+    public async Task Whoever_takes_many_small_things_continues_in_turns()
     {
         const int Things = 1_000;
         await _pipe.Writer.WriteAsync(new byte[Things]);

@@ -28,7 +28,7 @@ public sealed class EntryDrainTests
     });
 
     [Fact]
-    public Task A_stop_that_is_to_be_known_first_is_said_at_once_and_goes_on_later() => RunAsync(
+    public Task A_stop_that_is_to_be_known_first_is_said_at_once_and_continues_later() => RunAsync(
         async fixture =>
         {
             var agent = await fixture.Acceptor.ConnectAsync();
@@ -187,7 +187,7 @@ public sealed class EntryDrainTests
         await fixture.AdvanceAsync(_lastCall);
         await fixture.UntilAsync("visitors are asked to leave");
 
-        // What has no end of its own gets one, and all else goes on.
+        // What has no end of its own gets one, and all else continues.
         Assert.True(session.IsLeaving);
         session.Tunnel.TryOpenStream()!.Release();
         Assert.False(session.Tunnel.HasEnded);

@@ -31,7 +31,7 @@ public sealed class ErrorResponsesTests
     }
 
     [Fact]
-    public void An_offline_agent_is_told_with_all_its_headers()
+    public void An_offline_agent_is_reported_with_all_its_headers()
     {
         var response = ErrorResponses.Get(ProxyError.AgentOffline, ErrorBodyFormat.ProblemJson);
 

@@ -16,7 +16,7 @@ public sealed class FailureMappingTests
     [InlineData(StreamResetReason.VisitorProtocol, nameof(ProxyError.BadRequest))]
     [InlineData(StreamResetReason.BackendProtocol, nameof(ProxyError.Internal))]
     [InlineData(StreamResetReason.Cancel, nameof(ProxyError.Internal))]
-    public void What_we_reset_ourselves_is_told_by_our_reason(StreamResetReason reason, string expected) =>
+    public void What_we_reset_ourselves_is_reported_by_our_reason(StreamResetReason reason, string expected) =>
         Assert.Equal(expected, new StreamFailure(StreamFailureKind.LocalReset, reason).ToProxyError().ToString());
 
     [Fact]

@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Forwarding;
 
-/// <summary>The limits of a request that stands still: one by one, at their edge.</summary>
+/// <summary>The limits of a stalled request: one by one, at their edge.</summary>
 public sealed class ForwarderLimitTests
 {
     private static readonly TimeSpan _headLimit = TimeSpan.FromSeconds(70);
@@ -45,7 +45,7 @@ public sealed class ForwarderLimitTests
         _options);
 
     [Fact]
-    public Task A_service_that_does_not_take_the_body_is_named_when_it_stands_still() => ForwarderFixture.RunAsync(
+    public Task A_service_that_does_not_take_the_body_is_named_when_it_stalls() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var (asked, agent) = await LastsForAsync(fixture, _bodyLimit, async () =>
@@ -80,7 +80,7 @@ public sealed class ForwarderLimitTests
         _options);
 
     [Fact]
-    public Task An_answer_that_stands_still_is_cut() => ForwarderFixture.RunAsync(
+    public Task An_answer_that_stalls_is_cut() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var (asked, agent) = await LastsForAsync(fixture, _bodyLimit, () => AnswerAsync(fixture));
@@ -253,7 +253,7 @@ public sealed class ForwarderLimitTests
         _unlimited);
 
     [Fact]
-    public Task Of_many_requests_only_those_are_cut_that_stand_still() => ForwarderFixture.RunAsync(
+    public Task Of_many_requests_only_those_are_cut_that_stall() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var asked = new List<AskedRequest>();

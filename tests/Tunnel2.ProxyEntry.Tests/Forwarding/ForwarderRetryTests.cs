@@ -7,7 +7,7 @@ using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Forwarding;
 
-/// <summary>A request that nobody has done anything with goes to another stream; one that may have been carried out never does.</summary>
+/// <summary>A request with which nothing was done goes to another stream; one that may have been carried out never does.</summary>
 public sealed class ForwarderRetryTests
 {
     private static readonly ForwarderOptions _two = new() { Uplinks = 2 };
@@ -198,12 +198,12 @@ public sealed class ForwarderRetryTests
         _two with { Pair = new PairOptions { StreamWindow = 16 * 1024 } });
 
     [Fact]
-    public Task A_visitor_that_was_told_to_go_on_is_not_told_again() => ForwarderFixture.RunAsync(
+    public Task A_visitor_that_was_told_to_continue_is_not_told_again() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var (asked, first) = await fixture.BeginAsync(new ScriptedVisitor { Asks = "POST", Sends = true, Waits = true });
             first.Answer(100, end: false);
-            await fixture.UntilAsync(() => asked.Visitor.Log.Count == 1, "the visitor may go on");
+            await fixture.UntilAsync(() => asked.Visitor.Log.Count == 1, "the visitor may continue");
             await asked.Visitor.SendAsync("body", end: true);
             await first.ReadToEndAsync();
             first.Refuse();

@@ -233,7 +233,7 @@ public sealed class RequestBodyPumpTests
         await fixture.SettleAsync();
         Assert.Empty(asked.Visitor.Log);
         agent.Answer(100, end: false);
-        await fixture.UntilAsync(() => asked.State.HasContinued, "the visitor may go on");
+        await fixture.UntilAsync(() => asked.State.HasContinued, "the visitor may continue");
         await asked.Visitor.SendAsync("body", end: true);
         Assert.Equal(new AgentBody("body", null, true), await agent.ReadToEndAsync());
         agent.Answer();
@@ -248,7 +248,7 @@ public sealed class RequestBodyPumpTests
         await fixture.SettleAsync();
         Assert.Empty(asked.Visitor.Log);
         fixture.Time.Advance(TimeSpan.FromMilliseconds(1));
-        await fixture.UntilAsync(() => asked.Visitor.Log.Count > 0, "the visitor may go on");
+        await fixture.UntilAsync(() => asked.Visitor.Log.Count > 0, "the visitor may continue");
         await asked.Visitor.SendAsync("body", end: true);
         Assert.True((await agent.ReadToEndAsync()).IsWhole);
         agent.Answer();
@@ -267,7 +267,7 @@ public sealed class RequestBodyPumpTests
     });
 
     [Fact]
-    public Task A_visitor_that_waits_is_not_told_to_go_on_once_its_answer_has_begun() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_visitor_that_waits_is_not_told_to_continue_once_its_answer_has_begun() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(Post(waits: true));
         agent.Answer(200, end: false);

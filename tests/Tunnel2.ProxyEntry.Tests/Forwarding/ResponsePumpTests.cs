@@ -250,7 +250,7 @@ public sealed class ResponsePumpTests
     });
 
     [Fact]
-    public Task Another_interim_answer_than_100_lets_nobody_go_on() => ForwarderFixture.RunAsync(async fixture =>
+    public Task Another_interim_answer_than_100_lets_nobody_continue() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = "POST", Sends = true, Waits = true });
         agent.Answer(102, end: false);
@@ -285,7 +285,7 @@ public sealed class ResponsePumpTests
     });
 
     [Fact]
-    public Task A_switch_of_protocols_that_nobody_asked_for_is_refused() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_switch_of_protocols_without_a_request_for_it_is_refused() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync();
         agent.Answer(101, end: false, fields: ("Upgrade", "x"));

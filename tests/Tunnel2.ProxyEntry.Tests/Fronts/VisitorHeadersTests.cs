@@ -124,7 +124,7 @@ public sealed class VisitorHeadersTests
         var random = new Random(1);
         for (var i = 0; i < 20_000; i++)
         {
-            // Far more values than slots: whatever is displaced, no value is ever given for another.
+            // Far more values than slots: for anything that is displaced, no value is ever given for another.
             var bytes = new byte[random.Next(1, 100)];
             random.NextBytes(bytes);
             Assert.Equal(Encoding.Latin1.GetString(bytes), cache.Get(bytes));

@@ -18,8 +18,8 @@ using Tunnel2.Transport.Engine;
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
 /// <summary>
-/// The acceptor with everything below it, in memory: the test is every agent. Everything happens on the test's own thread, and time stands
-/// still.
+/// The acceptor with everything below it, in memory: the test is every agent. Everything happens on the test's own thread, and the clock
+/// is stopped.
 /// </summary>
 internal sealed class AcceptorFixture : IDisposable
 {
@@ -88,7 +88,7 @@ internal sealed class AcceptorFixture : IDisposable
 
     public UplinkAcceptor Acceptor { get; }
 
-    /// <summary>On a clock of its own, which stands still: a leap of the other is no silence of an agent's.</summary>
+    /// <summary>On a clock of its own, which is stopped: a leap of the other is no silence of an agent's.</summary>
     public UplinkHeartbeat Heartbeat { get; } = new(new ManualTimeProvider());
 
     public RecordedMetrics Metrics { get; } = new();

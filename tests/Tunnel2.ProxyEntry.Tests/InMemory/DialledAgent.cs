@@ -64,7 +64,7 @@ internal sealed class DialledAgent(TestEngine engine, InMemoryTransport own, InM
         return reject!;
     }
 
-    /// <summary>Reads a welcome and goes on as an uplink.</summary>
+    /// <summary>Reads a welcome and continues as an uplink.</summary>
     public async Task<WelcomeMessage> WelcomedAsync()
     {
         var (type, payload) = await ReadAnswerAsync();

@@ -204,7 +204,7 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
 
         public void Ask()
         {
-            // Nobody is there to be asked.
+            // No agent is there to be asked.
         }
 
         public NodeAnnouncement? Announcement => null;

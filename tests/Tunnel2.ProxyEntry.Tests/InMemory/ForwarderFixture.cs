@@ -42,7 +42,7 @@ internal sealed record ForwarderOptions
 
 /// <summary>
 /// The forwarder with everything below it, in memory: the test is the visitor at the one end and the agent at the other. Everything happens
-/// on the test's own thread, except what waited in the parking lot, and time stands still: a test that waits for what nothing will bring
+/// on the test's own thread, except what waited in the parking lot, and the clock is stopped: a test that waits for what nothing will bring
 /// fails.
 /// </summary>
 internal sealed class ForwarderFixture : IDisposable
@@ -160,7 +160,7 @@ internal sealed class ForwarderFixture : IDisposable
     /// <summary>An agent connects and registers the name.</summary>
     /// <param name="uplinks">Its uplinks.</param>
     /// <param name="owner">Who it is.</param>
-    /// <param name="adjust">Changes the session before anybody can find it.</param>
+    /// <param name="adjust">Changes the session before any request can find it.</param>
     /// <param name="member">Its place in the pool of the name; null: it has the name for itself.</param>
     public async Task<EntrySession> ConnectAsync(
         int uplinks = 1, string owner = "a", Action<EntrySession>? adjust = null, PoolMember? member = null)

@@ -3,7 +3,7 @@ using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
-/// <summary>An observer of everything, which keeps what it is told of each request and throws where the test wants it to.</summary>
+/// <summary>An observer of everything, which keeps what it hears of each request and throws where the test wants it to.</summary>
 internal sealed class RecordedMoments : RequestObserver
 {
     private readonly Lock _gate = new();
@@ -14,7 +14,7 @@ internal sealed class RecordedMoments : RequestObserver
     /// <summary>The moment at which it throws, or null.</summary>
     public string? FailsAt { get; set; }
 
-    /// <summary>What it was told of a request, in order.</summary>
+    /// <summary>What it heard of a request, in order.</summary>
     public IReadOnlyList<string> Of(ForwardedRequest request)
     {
         lock (_gate)

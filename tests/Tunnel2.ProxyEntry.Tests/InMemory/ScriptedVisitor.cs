@@ -146,7 +146,7 @@ internal sealed class ScriptedVisitor : VisitorExchange
     /// <summary>The bytes of the response's body.</summary>
     public string Body => _body.ToString();
 
-    /// <summary>Whether somebody waits until it takes what is sent.</summary>
+    /// <summary>Whether a caller waits until it takes what is sent.</summary>
     public bool IsWaitedFor => _isAwaited && _taking is { Task.IsCompleted: false };
 
     public override PipeReader RequestBody => _reader;

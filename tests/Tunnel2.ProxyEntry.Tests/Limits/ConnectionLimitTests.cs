@@ -46,7 +46,7 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
-    public void Whoever_waits_is_told_once_when_there_is_room()
+    public void Whoever_waits_is_informed_once_when_there_is_room()
     {
         var full = 0;
         var resumed = 0;

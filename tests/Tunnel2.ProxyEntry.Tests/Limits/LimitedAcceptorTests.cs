@@ -19,7 +19,7 @@ public sealed class LimitedAcceptorTests : IDisposable
     }
 
     [Fact]
-    public async Task It_accepts_no_more_than_there_may_be_and_goes_on_when_one_ends()
+    public async Task It_accepts_no_more_than_there_may_be_and_continues_when_one_ends()
     {
         var limit = new ConnectionLimit("visitors", 1, 1);
         var full = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -50,7 +50,7 @@ public sealed class LimitedAcceptorTests : IDisposable
     }
 
     [Fact]
-    public async Task Without_descriptors_it_pauses_and_then_goes_on()
+    public async Task Without_descriptors_it_pauses_and_then_continues()
     {
         var time = new ManualTimeProvider();
         var attempts = new AsyncCounter("attempts");

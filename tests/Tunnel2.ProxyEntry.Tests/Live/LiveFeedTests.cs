@@ -16,7 +16,7 @@ public sealed class LiveFeedTests : IDisposable
     private readonly Meter _meter = new(HubMetrics.MeterName);
 
     [Fact]
-    public async Task What_throws_on_its_thread_is_counted_and_the_feed_goes_on()
+    public async Task What_throws_on_its_thread_is_counted_and_the_feed_continues()
     {
         var faults = new ContainedFaults();
         using var ring = SharedEventRing.Create(Path.Combine(_directory, "ring"), new EventRingOptions { Capacity = 1024 });

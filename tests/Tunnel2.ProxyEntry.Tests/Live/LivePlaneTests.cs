@@ -74,7 +74,7 @@ public sealed class LivePlaneTests : IDisposable
     }
 
     [Fact]
-    public async Task A_relay_without_its_port_is_left_out_and_the_rest_goes_on()
+    public async Task A_relay_without_its_port_is_left_out_and_the_rest_continues()
     {
         using var holder = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         holder.Bind(new System.Net.IPEndPoint(System.Net.IPAddress.Loopback, 0));

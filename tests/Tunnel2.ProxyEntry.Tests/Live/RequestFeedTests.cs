@@ -11,7 +11,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Live;
 
-/// <summary>Which requests somebody who watches a session is shown. The test is the feed's thread.</summary>
+/// <summary>Which requests a viewer of a session is shown. The test is the feed's thread.</summary>
 public sealed class RequestFeedTests : IDisposable
 {
     private static readonly TimeSpan _look = TimeSpan.FromMilliseconds(200);
@@ -130,7 +130,7 @@ public sealed class RequestFeedTests : IDisposable
         EndOfBatch();
         Assert.Equal(["/1"], Targets("web"));
 
-        // A name that nobody has heard of before is news as well.
+        // A name that was never heard of before is news as well.
         Request("shop", "/1");
         _time.Advance(_look);
         EndOfBatch();

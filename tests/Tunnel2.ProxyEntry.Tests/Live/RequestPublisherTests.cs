@@ -8,7 +8,7 @@ using Tunnel2.Telemetry.Records;
 
 namespace Tunnel2.ProxyEntry.Tests.Live;
 
-/// <summary>What the live plane is told of a request.</summary>
+/// <summary>What the live plane learns of a request.</summary>
 public sealed class RequestPublisherTests : IDisposable
 {
     private readonly string _directory = Directory.CreateTempSubdirectory("tunnel2-publisher-").FullName;
@@ -29,7 +29,7 @@ public sealed class RequestPublisherTests : IDisposable
     [Theory]
     [InlineData(false, "/path")]
     [InlineData(true, "/path?token=secret")]
-    public void An_upgraded_connection_is_told_in_parts_that_add_up_without_its_query_unless_that_is_asked_for(
+    public void An_upgraded_connection_is_reported_in_parts_that_add_up_without_its_query_unless_that_is_asked_for(
         bool includesQuery, string target)
     {
         using var ring = CreateRing();
@@ -88,7 +88,7 @@ public sealed class RequestPublisherTests : IDisposable
     }
 
     [Fact]
-    public void A_request_is_told_with_its_times_bytes_and_error()
+    public void A_request_is_reported_with_its_times_bytes_and_error()
     {
         using var ring = CreateRing();
         var time = new TestUtilities.ManualTimeProvider();

@@ -68,7 +68,7 @@ public sealed class NameResolverTests
             Assert.Equal(ProxyError.UnknownHost, Resolve(resolver, host));
         }
 
-        // The agent of the exact one is away: the wildcard does not stand in for it.
+        // The agent of the exact one is away: the wildcard does not replace it.
         await _directory.UnregisterAsync(exact.Name, exact.Epoch == 0 ? 1 : exact.Epoch, isKept: true, CancellationToken.None);
         Assert.Equal(ProxyError.AgentOffline, Resolve(resolver, "app.example.org"));
     }

@@ -127,7 +127,7 @@ public sealed class PatientOpenerTests
         new ForwarderOptions { IsOnline = false });
 
     [Fact]
-    public Task A_request_for_one_owner_finds_nobody_elses_session() => ForwarderFixture.RunAsync(fixture =>
+    public Task A_request_for_one_owner_finds_no_others_session() => ForwarderFixture.RunAsync(fixture =>
     {
         var (visitor, request) = NewRequest();
         request.Owner = AgentIdentity.OfToken("somebody else");

@@ -6,13 +6,13 @@ using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Opening;
 
-/// <summary>Requests to a session that wants signatures, through the forwarder. Whatever happens, no held byte is left.</summary>
+/// <summary>Requests to a session that wants signatures, through the forwarder. In no case is a held byte left.</summary>
 public sealed class WebhookGateTests
 {
     private static readonly byte[] _secret = "a secret of eight"u8.ToArray();
 
     [Fact]
-    public Task A_signed_body_is_held_until_it_is_whole_and_goes_on_then() => RunAsync(async fixture =>
+    public Task A_signed_body_is_held_until_it_is_whole_and_continues_then() => RunAsync(async fixture =>
     {
         var visitor = Visitor("hello world");
         var asked = fixture.Ask(visitor);

@@ -15,7 +15,7 @@ public sealed class ParkingLotTests
     private readonly ManualTimeProvider _time = new();
 
     [Fact]
-    public async Task Whoever_waits_goes_on_when_the_name_is_registered_and_no_other()
+    public async Task Whoever_waits_continues_when_the_name_is_registered_and_no_other()
     {
         using var lot = Create();
         var waits = new[]
@@ -37,7 +37,7 @@ public sealed class ParkingLotTests
     }
 
     [Fact]
-    public async Task Whoever_waits_for_ones_session_does_not_go_on_with_anothers()
+    public async Task Whoever_waits_for_ones_session_does_not_continue_with_anothers()
     {
         using var lot = Create();
         var owner = AgentIdentity.OfToken("owner");

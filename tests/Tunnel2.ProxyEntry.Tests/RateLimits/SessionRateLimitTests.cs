@@ -45,7 +45,7 @@ public sealed class SessionRateLimitTests
     }
 
     [Fact]
-    public void What_is_left_is_told_in_the_words_of_the_draft()
+    public void What_is_left_is_reported_in_the_words_of_the_draft()
     {
         var limit = new SessionRateLimit(new RateTier("secret-plan", 2, 7));
         limit.TryTake();

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Tests.Reload;
 public sealed class ReloadLoopTests
 {
     [Fact]
-    public async Task What_throws_is_asked_again_and_keeps_nobody_else_from_being_asked()
+    public async Task What_throws_is_asked_again_and_keeps_no_other_from_being_asked()
     {
         var time = new ManualTimeProvider();
         var faults = new ContainedFaults(time);

@@ -25,7 +25,7 @@ public sealed class WatchedFilesTests : IDisposable
 
         void AssertNews()
         {
-            // As long as nobody has taken it over.
+            // As long as no code has taken it over.
             Assert.True(watch.HaveChanged());
             Assert.True(watch.HaveChanged());
             watch.Accept();

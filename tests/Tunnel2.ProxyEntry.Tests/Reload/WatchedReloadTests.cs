@@ -7,7 +7,7 @@ public sealed class WatchedReloadTests : IDisposable
     private readonly string _path = Path.GetTempFileName();
 
     [Fact]
-    public void What_could_not_be_taken_over_is_tried_again_until_it_can_be_and_each_failure_is_told_once()
+    public void What_could_not_be_taken_over_is_tried_again_until_it_can_be_and_each_failure_is_reported_once()
     {
         var reload = new Scripted(_path);
         reload.ReloadIfChanged();
@@ -16,20 +16,20 @@ public sealed class WatchedReloadTests : IDisposable
         File.WriteAllText(_path, "new");
         reload.Next = () => throw new IOException("the disk\nfailed");
         Look(reload, 3);
-        Assert.Equal((3, "the disk failed"), (reload.Calls, Assert.Single(reload.Told)));
+        Assert.Equal((3, "the disk failed"), (reload.Calls, Assert.Single(reload.Reports)));
 
         reload.Next = static () => [new ReloadProblem("a", "wrong"), new ReloadProblem("b", "wrong")];
         Look(reload, 3);
-        Assert.Equal((6, 3), (reload.Calls, reload.Told.Count));
+        Assert.Equal((6, 3), (reload.Calls, reload.Reports.Count));
 
         // Nothing changed in the file: that it was read is what counts.
         reload.Next = static () => [];
         Look(reload, 3);
-        Assert.Equal((7, 3), (reload.Calls, reload.Told.Count));
+        Assert.Equal((7, 3), (reload.Calls, reload.Reports.Count));
     }
 
     [Fact]
-    public void A_failure_that_comes_again_later_is_told_again()
+    public void A_failure_that_comes_again_later_is_reported_again()
     {
         var reload = new Scripted(_path) { Next = static () => throw new InvalidOperationException("no") };
         File.WriteAllText(_path, "new");
@@ -38,7 +38,7 @@ public sealed class WatchedReloadTests : IDisposable
         Look(reload, 2);
         File.WriteAllText(_path, "new");
         Look(reload, 2);
-        Assert.Equal(["no", "no"], reload.Told);
+        Assert.Equal(["no", "no"], reload.Reports);
         Assert.Equal(4, reload.Calls);
     }
 
@@ -58,7 +58,7 @@ public sealed class WatchedReloadTests : IDisposable
 
         public int Calls { get; private set; }
 
-        public List<string> Told { get; } = [];
+        public List<string> Reports { get; } = [];
 
         protected override IReadOnlyList<ReloadProblem> Reload()
         {
@@ -66,6 +66,6 @@ public sealed class WatchedReloadTests : IDisposable
             return Next();
         }
 
-        protected override void Tell(ReloadProblem problem) => Told.Add(problem.Reason);
+        protected override void Report(ReloadProblem problem) => Reports.Add(problem.Reason);
     }
 }

@@ -55,25 +55,25 @@ public sealed class RequestObserversTests
     {
         public override RequestMoments Moments => moments;
 
-        public override void OnBegan(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.Began);
+        public override void OnBegan(VisitorExchange exchange, ForwardedRequest request) => Report(RequestMoments.Began);
 
-        public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.StreamOpened);
+        public override void OnStreamOpened(VisitorExchange exchange, ForwardedRequest request) => Report(RequestMoments.StreamOpened);
 
         public override void OnAnswered(VisitorExchange exchange, ForwardedRequest request, in ResponseFacts facts, long at) =>
-            Tell(RequestMoments.Answered);
+            Report(RequestMoments.Answered);
 
         public override void OnMoved(VisitorExchange exchange, ForwardedRequest request, in StreamFailure failure) =>
-            Tell(RequestMoments.Moved);
+            Report(RequestMoments.Moved);
 
-        public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Tell(RequestMoments.StreamEnded);
+        public override void OnStreamEnded(VisitorExchange exchange, ForwardedRequest request) => Report(RequestMoments.StreamEnded);
 
-        public override void OnFailed(VisitorExchange exchange, ForwardedRequest request, bool isAnswered) => Tell(RequestMoments.Failed);
+        public override void OnFailed(VisitorExchange exchange, ForwardedRequest request, bool isAnswered) => Report(RequestMoments.Failed);
 
-        public override void OnLasts(ForwardedRequest request) => Tell(RequestMoments.Lasts);
+        public override void OnLasts(ForwardedRequest request) => Report(RequestMoments.Lasts);
 
         public override void OnEnded(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome) =>
-            Tell(RequestMoments.Ended);
+            Report(RequestMoments.Ended);
 
-        private void Tell(RequestMoments moment) => told.Add($"{name} {moment}");
+        private void Report(RequestMoments moment) => told.Add($"{name} {moment}");
     }
 }

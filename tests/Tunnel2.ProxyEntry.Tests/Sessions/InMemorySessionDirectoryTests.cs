@@ -69,7 +69,7 @@ public sealed class InMemorySessionDirectoryTests
         Assert.Equal(new NameAbsence(AbsenceKind.SaidGoodbye, _time.GetTimestamp(), leaver.Owner), _directory.GetAbsence("web"));
         Assert.Same(leaver, Assert.Single(_directory.Snapshot()));
 
-        // The successor does not supersede it: it finishes what it has, and its end touches nobody.
+        // The successor does not supersede it: it finishes what it has, and its end touches no other.
         var successor = Sample.Session("web", "b");
         Assert.Equal(
             (RegistrationStatus.NameTaken, _kept), ((await RegisterAsync(successor)).Status, (await RegisterAsync(successor)).FreeIn));
@@ -93,7 +93,7 @@ public sealed class InMemorySessionDirectoryTests
         Assert.Equal(NameState.Online, _directory.Find("web", out var found));
         Assert.Same(leaver, found);
 
-        // A goodbye takes it out, and may be taken back: who waits is told.
+        // A goodbye takes it out, and may be taken back: a waiting request hears of it.
         var told = new List<EntrySession>();
         _directory.Registered += told.Add;
         await _directory.MarkLeavingAsync("web", first.Epoch, CancellationToken.None);

@@ -162,7 +162,7 @@ public sealed class PooledNamesTests
         Assert.Equal(NameState.Offline, _directory.Find("web", out _));
         Assert.Equal(AbsenceKind.SaidGoodbye, _directory.GetAbsence("web").Kind);
 
-        // It comes back: who waits is told.
+        // It comes back: a waiting request hears of it.
         var told = new List<EntrySession>();
         _directory.Registered += told.Add;
         await _directory.MarkHandingOverAsync("web", two, CancellationToken.None);

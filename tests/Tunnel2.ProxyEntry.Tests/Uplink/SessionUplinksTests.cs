@@ -82,7 +82,7 @@ public sealed class SessionUplinksTests
         var session = fixture.Session;
         await second.SendAsync(Frame.Make(FrameType.Ping, FrameFlags.None, StreamId.Uplink, [1]));
 
-        // The clock stands still: the farewell of the one that broke it is not over before it hangs up.
+        // The clock is stopped: the farewell of the one that broke it is not over before it hangs up.
         await fixture.UntilAsync(() => first.Run.IsCompleted, "the other uplink has ended");
         await second.HangUpAsync();
         await first.DoneAsync();

@@ -108,7 +108,7 @@ public sealed class UplinkAcceptorTests
                 (reject.Code, reject.Text));
             Assert.Equal(0, fixture.Ports.Given);
 
-            // The last byte of the item's kind is one that nobody knows.
+            // The last byte of the item's kind is an unknown one.
             var frame = WithAccess(AcceptorFixture.Hello()).ToFrame();
             frame[frame.AsSpan().LastIndexOf(new byte[] { 2, 0, 5, 8, 10, 0, 0, 0 })] = 99;
             reject = await (await fixture.SayAsync(frame)).RejectedAsync();

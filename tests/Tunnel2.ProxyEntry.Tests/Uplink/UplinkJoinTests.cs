@@ -148,7 +148,7 @@ public sealed class UplinkJoinTests
         Assert.Equal((code, TimeSpan.FromSeconds(seconds)), (reject.Code, reject.RetryAfter));
         Assert.Equal(text ?? reject.Text, reject.Text);
 
-        // It costs nothing that is kept, and no warning: anybody can send JOINs.
+        // It costs nothing that is kept, and no warning: any machine can send JOINs.
         Assert.Equal(connections, fixture.Quota.Connections);
         Assert.Equal((1L, 0), (fixture.Metrics[$"tunnel2.entry.uplinks.refused:{code}"], fixture.RejectionLog.Lines.Count));
         Assert.Single(fixture.Log.Of(2010));

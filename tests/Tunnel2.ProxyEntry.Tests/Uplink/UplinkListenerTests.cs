@@ -42,7 +42,7 @@ public sealed class UplinkListenerTests
     });
 
     [Fact]
-    public Task Who_is_connected_stays_when_nobody_else_may_come() => RunAsync(async (fixture, listener) =>
+    public Task Who_is_connected_stays_when_no_other_may_come() => RunAsync(async (fixture, listener) =>
     {
         using var agent = Connect(listener);
         await fixture.UntilAsync(() => fixture.Handshakes.Limit.Count == 1, "the agent has a place");
@@ -147,7 +147,7 @@ public sealed class UplinkListenerTests
 
     private static async Task EndAsync(AcceptorFixture fixture, UplinkListener listener)
     {
-        await fixture.UntilAsync(() => fixture.Handshakes.Limit.Count == 0, "nobody is in a handshake");
+        await fixture.UntilAsync(() => fixture.Handshakes.Limit.Count == 0, "no connection is in a handshake");
         var ending = listener.DisposeAsync().AsTask();
         await fixture.UntilAsync(() => ending.IsCompleted, "the listener has ended");
         await ending;

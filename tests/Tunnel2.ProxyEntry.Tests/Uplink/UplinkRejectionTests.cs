@@ -19,7 +19,7 @@ public sealed class UplinkRejectionTests
     });
 
     [Fact]
-    public Task Who_is_refused_and_goes_on_talking_is_not_listened_to_for_ever() => AcceptorFixture.RunAsync(async fixture =>
+    public Task Who_is_refused_and_continues_talking_is_not_listened_to_for_ever() => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = await fixture.SayAsync(Frame.Ping(1));
         await agent.ReadAnswerAsync();

@@ -60,7 +60,7 @@ public sealed class ClientFrameReaderTests : IDisposable
     [InlineData("89 FE 00 7E 00 00 00 00")] // a long ping
     [InlineData("83 80 00 00 00 00")] // an opcode that there is not
     [InlineData("8B 80 00 00 00 00")]
-    [InlineData("80 80 00 00 00 00")] // goes on with nothing
+    [InlineData("80 80 00 00 00 00")] // continues nothing
     [InlineData("81 FF 80 00 00 00 00 00 00 00 00 00 00 00")] // a negative length
     public void What_breaks_the_rules_is_broken(string bytes)
     {
@@ -69,7 +69,7 @@ public sealed class ClientFrameReaderTests : IDisposable
     }
 
     [Fact]
-    public void A_close_and_a_binary_message_are_told_apart()
+    public void A_close_and_a_binary_message_are_distinguished()
     {
         Receive(Frame(Fin | Close, [3, 232]));
         Assert.Equal(ClientFrameKind.Close, Read().Kind);

@@ -61,7 +61,7 @@ public sealed class RecordedRingTests
     }
 
     [Fact]
-    public void Bad_records_are_counted_by_reason_and_never_go_on()
+    public void Bad_records_are_counted_by_reason_and_never_continue()
     {
         using var f = new RingFixture(new EventRingOptions { Capacity = 64 });
         EventRingProducer producer = f.Ring.CreateProducer();

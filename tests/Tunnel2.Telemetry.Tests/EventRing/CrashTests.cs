@@ -179,7 +179,7 @@ public sealed class CrashTests
     [InlineData(12)] // checksum
     [InlineData(16)] // payload
     [InlineData(23)]
-    public void A_record_that_fails_its_checksum_is_a_gap_of_one_and_the_reader_goes_on(int offset)
+    public void A_record_that_fails_its_checksum_is_a_gap_of_one_and_the_reader_continues(int offset)
     {
         using var f = new RingFixture();
         EventRingProducer producer = f.Ring.CreateProducer();

@@ -7,7 +7,7 @@ namespace Tunnel2.Telemetry.Tests.EventRing;
 public sealed class OverwriteTests
 {
     [Fact]
-    public void A_lapped_reader_learns_exactly_how_many_it_lost_and_goes_on_from_the_oldest()
+    public void A_lapped_reader_learns_exactly_how_many_it_lost_and_continues_from_the_oldest()
     {
         using var f = new RingFixture();
         EventRingProducer producer = f.Ring.CreateProducer();

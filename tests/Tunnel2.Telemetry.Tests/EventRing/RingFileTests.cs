@@ -42,7 +42,7 @@ public sealed class RingFileTests
     [Fact]
     public async Task A_ring_that_nobody_uses_any_more_is_unmapped()
     {
-        Assert.SkipUnless(OperatingSystem.IsLinux(), "Mappings are told by /proc.");
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "/proc shows the mappings.");
         using var f = new RingFixture();
         UseAndForget(f);
         await WaitSignal.UntilAsync(
@@ -141,7 +141,7 @@ public sealed class RingFileTests
     }
 
     [Fact]
-    public void A_refused_file_is_replaced_by_a_new_ring_and_the_reason_is_told()
+    public void A_refused_file_is_replaced_by_a_new_ring_and_the_reason_is_reported()
     {
         using var f = new RingFixture();
         Patch(f, 8, 2, fixChecksum: true);
@@ -151,7 +151,7 @@ public sealed class RingFileTests
     }
 
     [Fact]
-    public void An_owner_that_comes_back_goes_on_with_the_sequence_numbers()
+    public void An_owner_that_comes_back_continues_with_the_sequence_numbers()
     {
         using var f = new RingFixture();
         RingFixture.Publish(f.Ring.CreateProducer(), 0, 5);

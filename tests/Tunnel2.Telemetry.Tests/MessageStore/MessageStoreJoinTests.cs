@@ -127,7 +127,7 @@ public sealed class MessageStoreJoinTests
 
     [Theory]
     [MemberData(nameof(Strategies))]
-    public void A_store_whose_observer_or_join_throws_goes_on(string strategy)
+    public void A_store_whose_observer_or_join_throws_continues(string strategy)
     {
         var thrower = new Thrower { Throws = true };
         IMessageStore<long> store = MessageStoreStrategies.Create(strategy, thrower);

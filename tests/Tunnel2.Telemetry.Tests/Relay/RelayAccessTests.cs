@@ -95,7 +95,7 @@ public sealed class RelayAccessTests
             () => silent.Count(IsCutOff) == 16 && server.StrangerCount == 4, "one address has half of the places", RelayFixture.Limit);
         Assert.Equal(0, server.ConnectionCount);
 
-        // From another address the only place of a client can still be had.
+        // From another address the only place of a client is still available.
         using var other = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { ReceiveTimeout = 20_000 };
         other.Bind(new IPEndPoint(IPAddress.Parse("127.0.0.2"), 0));
         other.Connect(server.LocalEndPoint);

@@ -200,7 +200,7 @@ public sealed class RelayTests
     }
 
     [Fact]
-    public async Task A_client_that_lags_beyond_its_buffer_is_closed_and_nobody_else_notices()
+    public async Task A_client_that_lags_beyond_its_buffer_is_closed_and_no_other_notices()
     {
         await using var f = new RelayFixture(1 << 16);
         RelayServerOptions options = new() { ClientBuffer = 1 << 20, SendBuffer = 16 * 1024 };
@@ -288,7 +288,7 @@ public sealed class RelayTests
     }
 
     [Fact]
-    public async Task A_hello_that_is_wrong_is_refused_with_the_reason_and_others_go_on()
+    public async Task A_hello_that_is_wrong_is_refused_with_the_reason_and_others_continue()
     {
         await using var f = new RelayFixture();
         f.Start(new RelayServerOptions { MaxClients = 1 });

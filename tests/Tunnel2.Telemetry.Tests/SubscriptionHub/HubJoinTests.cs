@@ -222,7 +222,7 @@ public sealed class HubJoinTests : IDisposable
             {
                 while (_value < value)
                 {
-                    Assert.True(Monitor.Wait(_lock, TimeSpan.FromSeconds(30)), $"It stands at {_value} and not at {value}.");
+                    Assert.True(Monitor.Wait(_lock, TimeSpan.FromSeconds(30)), $"It is {_value} and not {value}.");
                 }
             }
         }

@@ -19,7 +19,7 @@ public sealed class SubscriptionIndexConcurrencyTests
         bool patterns = strategy == "slots";
         ISubscriptionIndex index = SubscriptionIndexStrategies.Create(strategy);
 
-        // Numbers tell what to expect: below Stable, on channel number % 3 from the beginning to the end; the others may be anywhere but
+        // Numbers say what to expect: below Stable, on channel number % 3 from the beginning to the end; the others may be anywhere but
         // there.
         TestSubscriber[] stable = [.. Enumerable.Range(0, Stable).Select(i => new TestSubscriber(i))];
         int running = Churners;

@@ -24,7 +24,7 @@ public sealed class FaultyStreamTests
     }
 
     [Fact]
-    public async Task A_stalled_call_goes_on_with_the_signal()
+    public async Task A_stalled_call_continues_with_the_signal()
     {
         using var inner = new MemoryStream();
         var signal = new WaitSignal("go on");

@@ -44,14 +44,14 @@ public sealed class ProcessRunnerTests
     }
 
     [Fact]
-    public async Task A_suspended_process_stands_still_until_it_is_resumed()
+    public async Task A_suspended_process_stalls_until_it_is_resumed()
     {
         await using var process = Shell("echo ready; read line; echo done; exec sleep 60");
         await process.WaitForLineAsync(line => line == "ready");
         process.Suspend();
         await WaitSignal.UntilAsync(() => State(process.Id) == 'T', "the process is stopped");
         process.Resume();
-        await WaitSignal.UntilAsync(() => State(process.Id) != 'T', "the process goes on");
+        await WaitSignal.UntilAsync(() => State(process.Id) != 'T', "the process continues");
     }
 
     [Fact]

@@ -29,7 +29,7 @@ public sealed class AsyncCounterTests
         var counter = new AsyncCounter("connections");
         counter.Increment();
         var e = await Assert.ThrowsAsync<TimeoutException>(() => counter.WaitForAsync(3, TimeSpan.FromMilliseconds(20)));
-        Assert.Contains("'connections' to be at least 3; it stands at 1", e.Message, StringComparison.Ordinal);
+        Assert.Contains("'connections' to be at least 3; it is at 1", e.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -87,7 +87,7 @@ public sealed class AsyncCounterTests
         var counter = new AsyncCounter("changes", initialValue: 7);
         var e = await Assert.ThrowsAsync<TimeoutException>(
             () => counter.UntilAsync(static () => false, "pigs fly", TimeSpan.FromMilliseconds(20)));
-        Assert.Contains("until pigs fly; it did not happen. 'changes' stands at 7", e.Message, StringComparison.Ordinal);
+        Assert.Contains("until pigs fly; it did not happen. 'changes' is at 7", e.Message, StringComparison.Ordinal);
     }
 
     [Fact]

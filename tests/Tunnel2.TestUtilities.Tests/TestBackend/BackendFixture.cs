@@ -10,7 +10,7 @@ public sealed class BackendFixture : IAsyncLifetime
 
     public TestBackendServer Tls { get; private set; } = null!;
 
-    [SuppressMessage("Security", "CA5359", Justification = "The certificate was made a moment ago; nobody can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate was made a moment ago; no program can know it.")]
     public HttpClient Http { get; } = new(new SocketsHttpHandler
     {
         SslOptions =

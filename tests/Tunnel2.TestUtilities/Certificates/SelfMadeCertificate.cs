@@ -8,7 +8,7 @@ namespace Tunnel2.TestBackend;
 namespace Tunnel2.TestUtilities;
 #endif
 
-/// <summary>Makes servers' certificates that nobody trusts.</summary>
+/// <summary>Makes servers' certificates that no client trusts.</summary>
 /// <remarks>This file is compiled into the test utilities (public) and into the test backend (internal).</remarks>
 #if TEST_BACKEND
 internal

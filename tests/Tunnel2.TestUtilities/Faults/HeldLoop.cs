@@ -25,10 +25,10 @@ internal sealed class HeldLoop : IAsyncDisposable
         return held;
     }
 
-    /// <summary>Lets the thread go on. May be called more than once.</summary>
+    /// <summary>Lets the thread continue. May be called more than once.</summary>
     public void Release() => _until.Set();
 
-    /// <summary>Lets the thread go on, and waits until it has left the callback: it needs the event until then.</summary>
+    /// <summary>Lets the thread continue, and waits until it has left the callback: it needs the event until then.</summary>
     public async ValueTask DisposeAsync()
     {
         Release();

@@ -9,7 +9,7 @@ public sealed record LinkSettings
     /// <summary>The most bytes that leave per second; 0: no limit.</summary>
     public long BytesPerSecond { get; init; }
 
-    /// <summary>Reads nothing, so that the sender's buffers fill; what was read stays and goes on after the pause.</summary>
+    /// <summary>Reads nothing, so that the sender's buffers fill; what was read stays and continues after the pause.</summary>
     public bool IsPaused { get; init; }
 
     /// <summary>

@@ -9,7 +9,7 @@ internal static class LoopFault
 {
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(60);
 
-    /// <summary>Takes away what a loop waits on: it is another descriptor now, of which nobody can wait. The thread fails with its next
+    /// <summary>Takes away what a loop waits on: it is another descriptor now, for which no thread can wait. The thread fails with its next
     /// wait.</summary>
     public static void TakeAway(EpollLoop loop)
     {

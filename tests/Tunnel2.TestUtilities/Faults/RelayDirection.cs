@@ -7,10 +7,10 @@ public enum RelayDirection
     /// <summary>Neither.</summary>
     None = 0,
 
-    /// <summary>From whoever connected to the proxy to the target.</summary>
+    /// <summary>From the client of the proxy to the target.</summary>
     ToTarget = 1,
 
-    /// <summary>From the target to whoever connected to the proxy.</summary>
+    /// <summary>From the target to the client of the proxy.</summary>
     ToClient = 2,
 
     /// <summary>Both.</summary>

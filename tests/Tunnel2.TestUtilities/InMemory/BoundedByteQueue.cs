@@ -92,7 +92,7 @@ internal sealed class BoundedByteQueue
         }
     }
 
-    /// <summary>Nobody reads any more: writes fail.</summary>
+    /// <summary>No reader is left: writes fail.</summary>
     public void CompleteReading()
     {
         lock (_lock)

@@ -36,7 +36,7 @@ public sealed class DuplexStream : Stream
         set => throw new NotSupportedException();
     }
 
-    /// <summary>Ends this side's direction (as FIN does): the other end reads what is left and then 0. Reading here goes on.</summary>
+    /// <summary>Ends this side's direction (as FIN does): the other end reads what is left and then 0. Reading here continues.</summary>
     public void CompleteWrites() => _output.CompleteWriting();
 
     /// <summary>

@@ -3,8 +3,8 @@ using System.Globalization;
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
-/// Random numbers that can be had again: the seed comes from the environment variable TUNNEL2_TEST_SEED, or is drawn, and stands in the
-/// message of whatever fails inside <see cref="Run"/> or <see cref="RunAsync"/>. Not thread-safe, as <see cref="Random"/>.
+/// Random numbers that can be repeated: the seed comes from the environment variable TUNNEL2_TEST_SEED, or is drawn, and is in the
+/// message of what fails inside <see cref="Run"/> or <see cref="RunAsync"/>. Not thread-safe, as <see cref="Random"/>.
 /// </summary>
 public sealed class SeededRandom : Random
 {

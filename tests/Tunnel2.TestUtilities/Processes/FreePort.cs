@@ -4,8 +4,8 @@ using System.Net.Sockets;
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
-/// Finds loopback ports that nobody uses. Another process may take one before the test does, so let servers listen on port 0 where they
-/// can tell their port. Thread-safe; a process never gets the same port twice.
+/// Finds loopback ports that no process uses. Another process may take one before the test does, so let servers listen on port 0 where they
+/// can report their port. Thread-safe; a process never gets the same port twice.
 /// </summary>
 public static class FreePort
 {
@@ -34,7 +34,7 @@ public static class FreePort
         }
     }
 
-    /// <summary>Whether nobody listens on a TCP port of 127.0.0.1.</summary>
+    /// <summary>Whether no process listens on a TCP port of 127.0.0.1.</summary>
     public static bool IsFree(int port)
     {
         using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

@@ -115,7 +115,7 @@ public sealed class ProcessRunner : IAsyncDisposable
     }
 
     /// <summary>Waits for its end and returns the exit code (128 + number after a signal).</summary>
-    /// <exception cref="TimeoutException">It goes on longer than <paramref name="timeout"/> (default:
+    /// <exception cref="TimeoutException">It runs longer than <paramref name="timeout"/> (default:
     /// <see cref="AsyncCounter.DefaultTimeout"/>).</exception>
     public async Task<int> WaitForExitAsync(TimeSpan? timeout = null, CancellationToken cancellationToken = default)
     {
@@ -142,7 +142,7 @@ public sealed class ProcessRunner : IAsyncDisposable
     /// <summary>Freezes it (SIGSTOP).</summary>
     public void Suspend() => Signal(SigStop);
 
-    /// <summary>Lets it go on (SIGCONT).</summary>
+    /// <summary>Lets it continue (SIGCONT).</summary>
     public void Resume() => Signal(SigCont);
 
     /// <summary>Its resident memory in bytes, from <c>/proc</c>.</summary>

@@ -4,8 +4,8 @@ using System.Net.Sockets;
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
-/// A TCP port of 127.0.0.1 where nobody listens, and nobody can begin to until this is disposed of: a port that is merely free may be
-/// anybody's the moment after. Thread-safe.
+/// A TCP port of 127.0.0.1 where no process listens, and none can begin to until this is disposed of: a port that is merely free may be
+/// another process's the moment after. Thread-safe.
 /// </summary>
 public sealed class RefusedPort : IDisposable
 {
@@ -25,7 +25,7 @@ public sealed class RefusedPort : IDisposable
     /// <summary>Its port.</summary>
     public int Port => EndPoint.Port;
 
-    /// <summary>From now on somebody listens there.</summary>
+    /// <summary>From now on a process listens there.</summary>
     /// <returns>The listening socket, which this object continues owning.</returns>
     public Socket Listen()
     {

@@ -25,7 +25,7 @@ public sealed class RawHttpClient : RawConnection
     /// <param name="endPoint">Where to.</param>
     /// <param name="serverName">The name to ask for (SNI).</param>
     /// <param name="cancellationToken">Ends the attempt.</param>
-    [SuppressMessage("Security", "CA5359", Justification = "A test backend's certificate is made at its start; nobody can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "A test backend's certificate is made at its start; no program can know it.")]
     public static async Task<RawHttpClient> ConnectTlsAsync(
         IPEndPoint endPoint, string serverName = "localhost", SslStreamCertificateContext? certificate = null,
         CancellationToken cancellationToken = default)

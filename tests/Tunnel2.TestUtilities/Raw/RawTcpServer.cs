@@ -89,7 +89,7 @@ public sealed class RawTcpServer : IAsyncDisposable
                 socket.NoDelay = true;
                 var connection = new RawConnection(socket);
 
-                // Before the test's code can answer on it, so that whoever has an answer finds it counted.
+                // Before the test's code can answer on it, so that a client with an answer finds it counted.
                 ConnectionsAccepted.Increment();
                 lock (_lock)
                 {

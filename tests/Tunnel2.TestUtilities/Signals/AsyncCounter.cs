@@ -96,7 +96,7 @@ sealed class AsyncCounter
         catch (TimeoutException)
         {
             throw new TimeoutException(
-                $"Waited {limit.TotalSeconds:0.###} s for '{_name}' to be {description}; it stands at {Value}.");
+                $"Waited {limit.TotalSeconds:0.###} s for '{_name}' to be {description}; it is at {Value}.");
         }
         finally
         {
@@ -133,7 +133,7 @@ sealed class AsyncCounter
             catch (OperationCanceledException)
             {
                 throw new TimeoutException(
-                    $"Waited {limit.TotalSeconds:0.###} s until {description}; it did not happen. '{_name}' stands at {Value}.");
+                    $"Waited {limit.TotalSeconds:0.###} s until {description}; it did not happen. '{_name}' is at {Value}.");
             }
         }
     }

@@ -68,8 +68,8 @@ public sealed class WaitSignal
 
     /// <summary>
     /// Waits for something that gives no signal (another process's memory, a file, a kernel counter, a counter of the data plane, which
-    /// wakes nobody) by asking every 5 ms.
-    /// Where a signal can be had, use the signal.
+    /// wakes no thread) by asking every 5 ms.
+    /// Where a signal is available, use the signal.
     /// </summary>
     /// <exception cref="TimeoutException"><paramref name="condition"/> did not become true in time.</exception>
     public static async Task UntilAsync(

@@ -1,7 +1,7 @@
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
-/// A clock whose timestamps can be made to throw: a fault in the middle of whatever a timer does. Its timers are those of another clock.
+/// A clock whose timestamps can be made to throw: a fault in the middle of a timer's work. Its timers are those of another clock.
 /// </summary>
 /// <param name="inner">The other clock.</param>
 public sealed class FailingTimeProvider(TimeProvider inner) : TimeProvider

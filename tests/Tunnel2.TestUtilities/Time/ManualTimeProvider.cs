@@ -1,7 +1,7 @@
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
-/// A clock that stands still until it is told to move: its time of day, its timestamps and its timers change only by
+/// A clock that stops until it is moved: its time of day, its timestamps and its timers change only by
 /// <see cref="Advance"/>. Thread-safe.
 /// </summary>
 /// <remarks>

@@ -12,7 +12,7 @@ public class EngineSetupTests
     [InlineData(EngineMode.Epoll, true, EngineMode.Epoll)]
     [InlineData(EngineMode.Portable, true, EngineMode.Portable)]
     [InlineData(EngineMode.Portable, false, EngineMode.Portable)]
-    public void Auto_is_epoll_where_it_can_be_had(EngineMode mode, bool hasEpoll, EngineMode expected) =>
+    public void Auto_is_epoll_where_it_is_available(EngineMode mode, bool hasEpoll, EngineMode expected) =>
         Assert.Equal(expected, EngineSetup.Choose(mode, hasEpoll));
 
     [Theory]

@@ -18,7 +18,7 @@ public class EngineVariablesTests
     [InlineData("", "")]
     [InlineData("auto", "")]
     [InlineData("epoll", null)]
-    public void What_can_be_had_is_no_mistake(string? engine, string? transport) => Assert.Empty(Find(engine, transport));
+    public void What_is_available_is_no_mistake(string? engine, string? transport) => Assert.Empty(Find(engine, transport));
 
     [Fact]
     public void All_mistakes_are_told_at_once() => Assert.Equal(
@@ -29,7 +29,7 @@ public class EngineVariablesTests
         Find("event-loop", "epoll"));
 
     [Fact]
-    public void Epoll_where_it_cannot_be_had_is_a_mistake_and_auto_is_none()
+    public void Epoll_where_it_is_not_available_is_a_mistake_and_auto_is_none()
     {
         Assert.Equal(
             ["TUNNEL2_ENGINE: epoll is not available here, it needs Linux on x64 or arm64; use auto or portable"],

@@ -6,7 +6,7 @@ using Tunnel2.Transport.Epoll;
 namespace Tunnel2.Transport.Tests.Epoll;
 
 /// <summary>
-/// Whoever observes a quiet connection is called once, whatever comes; see <see cref="IByteTransport.TryReportArrival"/>.
+/// The observer of a quiet connection is called once, for anything that comes; see <see cref="IByteTransport.TryReportArrival"/>.
 /// </summary>
 public sealed class ChannelArrivalTests : IDisposable
 {

@@ -12,8 +12,8 @@ using Tunnel2.Transport.Native;
 namespace Tunnel2.Transport.Tests.Epoll;
 
 /// <summary>
-/// Connections move between loops at random while everybody opens and closes descriptors, so that a number that is free is somebody
-/// else's at once. A close too many, or a call on a number that was closed, shows: in another connection's bytes, or at those who open
+/// Connections move between loops at random while threads open and close descriptors, so that a number that is free is another
+/// thread's at once. A close too many, or a call on a number that was closed, shows: in another connection's bytes, or at those who open
 /// and close beside it.
 /// </summary>
 [Collection(nameof(DescriptorTests))]
@@ -271,7 +271,7 @@ public sealed class DescriptorStormTests
             }
         }
 
-        /// <summary>Opens and closes numbers. One that somebody else has closed meanwhile cannot be closed again.</summary>
+        /// <summary>Opens and closes numbers. One that another thread has closed in that time cannot be closed again.</summary>
         private void ChurnEvents()
         {
             Span<int> descriptors = stackalloc int[8];
@@ -295,7 +295,7 @@ public sealed class DescriptorStormTests
             }
         }
 
-        /// <summary>Opens sockets, sends bytes through them and closes them. What somebody else sends or receives there by mistake is
+        /// <summary>Opens sockets, sends bytes through them and closes them. What another thread sends or receives there by mistake is
         /// missing or too much.</summary>
         private void ChurnSockets()
         {

@@ -96,7 +96,7 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
-    public async Task Each_side_may_end_its_direction_and_go_on_with_the_other()
+    public async Task Each_side_may_end_its_direction_and_continue_with_the_other()
     {
         var (channel, peer) = await ConnectAsync();
         using (peer)
@@ -194,7 +194,7 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
-    public async Task A_listener_without_room_leaves_who_comes_to_the_kernel_and_goes_on_by_itself()
+    public async Task A_listener_without_room_leaves_who_comes_to_the_kernel_and_continues_by_itself()
     {
         var room = new ClosedGate();
         var accepted = new List<int>();
@@ -210,7 +210,7 @@ public sealed class EpollChannelTests : IDisposable
         resume();
         await both.Task.WaitAsync(_limit);
 
-        // Full again, and nobody comes: nobody is said to wait, once the round is over.
+        // Full again, and no connection comes: none is said to wait, once the round is over.
         var round = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         _loop.Schedule(static state => ((TaskCompletionSource)state!).SetResult(), round);
         await round.Task.WaitAsync(_limit);

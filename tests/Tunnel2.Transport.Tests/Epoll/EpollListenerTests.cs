@@ -4,7 +4,7 @@ using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Transport.Tests.Epoll;
 
-/// <summary>A listener whose socket listens already is one that somebody else holds too, and has after us.</summary>
+/// <summary>A listener whose socket listens already is one that another process holds too, and has after us.</summary>
 public sealed class EpollListenerTests
 {
     private const int Wakes = 50;
@@ -74,7 +74,7 @@ public sealed class EpollListenerTests
         using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
         var stopped = first.StopAsync();
 
-        // Its first SYN meets a listener that takes nobody any more, and its second, after a second, the successor.
+        // Its first SYN meets a listener that takes no connection any more, and its second, after a second, the successor.
         var connected = visitor.ConnectAsync(first.EndPoint, TestContext.Current.CancellationToken).AsTask();
         await stopped.WaitAsync(_limit, TestContext.Current.CancellationToken);
         Assert.False(connected.IsCompleted);
@@ -119,7 +119,7 @@ public sealed class EpollListenerTests
             }
         }
 
-        // A gate that is closed is asked again by each, and accepting goes on.
+        // A gate that is closed is asked again by each, and accepting continues.
         gate.IsOpen = false;
         using var waiting = new Socket(SocketType.Stream, ProtocolType.Tcp);
         await waiting.ConnectAsync(endPoint, TestContext.Current.CancellationToken);

@@ -9,7 +9,7 @@ using Tunnel2.Transport.Native;
 
 namespace Tunnel2.Transport.Tests.Epoll;
 
-/// <summary>What a callback throws ends its socket at most; the loop, and with it the process, goes on.</summary>
+/// <summary>What a callback throws ends its socket at most; the loop, and with it the process, continues.</summary>
 public sealed class LoopFaultTests : IDisposable
 {
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
@@ -18,7 +18,7 @@ public sealed class LoopFaultTests : IDisposable
     private readonly EpollLoop _loop;
 
     public LoopFaultTests() =>
-        _loop = new EpollLoop(new ContainedFaults(new ManualTimeProvider()) { Told = (place, _, _) => _told.Add(place) });
+        _loop = new EpollLoop(new ContainedFaults(new ManualTimeProvider()) { Report = (place, _, _) => _told.Add(place) });
 
     public void Dispose() => _loop.Dispose();
 

@@ -50,7 +50,7 @@ public sealed class LoopLookTests : IDisposable
         using (first.Peer)
         using (second.Peer)
         {
-            // Whichever is served first asks about the other, whose event is in the same batch.
+            // The one that is served first asks about the other, whose event is in the same batch.
             var asked = 0;
             async Task ServeAsync(EpollChannel own, EpollChannel other)
             {

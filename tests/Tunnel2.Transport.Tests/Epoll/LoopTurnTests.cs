@@ -8,7 +8,7 @@ using Tunnel2.Transport.Epoll.Pipes;
 
 namespace Tunnel2.Transport.Tests.Epoll;
 
-/// <summary>Nobody holds the loop, however much there is to do for one.</summary>
+/// <summary>No connection holds the loop, however much there is to do for it.</summary>
 public sealed class LoopTurnTests : IAsyncLifetime
 {
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
@@ -246,7 +246,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_cancelled_wait_for_a_turn_gives_what_is_there_and_reading_goes_on()
+    public async Task A_cancelled_wait_for_a_turn_gives_what_is_there_and_reading_continues()
     {
         await _peer.SendAsync(new byte[100]);
         await OnLoopAsync(async () =>
@@ -345,7 +345,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
 
     private Task<T> OnLoopAsync<T>(Func<Task<T>> action)
     {
-        // The test goes on elsewhere: it waits for the loop, and must not do so on it.
+        // The test continues elsewhere: it waits for the loop, and must not do so on it.
         var ended = new TaskCompletionSource<T>(TaskCreationOptions.RunContinuationsAsynchronously);
         _loop.Schedule(_ => _ = RunAsync(), null);
         return ended.Task;

@@ -28,7 +28,7 @@ public sealed class LostLoopTests
         Assert.Equal((1, 1L, false), (connection.Closed, faults.Count, loop.IsInService));
         Assert.IsType<IOException>(loop.Failure);
 
-        // What is left to do is done elsewhere, and nobody comes any more.
+        // What is left to do is done elsewhere, and no connection comes any more.
         Assert.False(await RunAsync(loop));
         var (left, right) = await LoopbackPair.ConnectAsync();
         using (right)
@@ -135,7 +135,7 @@ public sealed class LostLoopTests
     }
 
     [Fact]
-    public async Task A_loop_that_fails_is_in_service_until_it_is_decided_that_the_process_goes_on()
+    public async Task A_loop_that_fails_is_in_service_until_it_is_decided_that_the_process_continues()
     {
         var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var decided = new ManualResetEventSlim();
@@ -164,7 +164,7 @@ public sealed class LostLoopTests
             [engine.Loops[0], engine.Loops[2]],
             Enumerable.Range(0, 10).Select(_ => engine.NextLoop()).Distinct().OrderBy(static loop => loop.Number));
 
-        // None is left: somebody has to be given, and it is not the caller who has to know.
+        // None is left: a loop has to be given, and it is not the caller who has to know.
         engine.Loops[0].GiveUp();
         engine.Loops[2].GiveUp();
         Assert.NotNull(engine.NextLoop());
@@ -192,7 +192,9 @@ public sealed class LostLoopTests
         Assert.Equal(0, other.HandleCount);
     }
 
-    /// <summary>Schedules work from another thread: the test may go on on the loop's own, where that has just told it something.</summary>
+    /// <summary>
+    /// Schedules work from another thread: the test may continue on the loop's own, where that has just reported something.
+    /// </summary>
     /// <returns>Whether it ran on the loop's thread.</returns>
     private static async Task<bool> RunAsync(EpollLoop loop)
     {

@@ -120,7 +120,7 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
                 Engine.CreateUplinkTransport(left), new UplinkSettings { Role = UplinkRole.Entry, MaxReceiveStreamWindow = 0 });
             var run = uplink.RunAsync();
 
-            // A frame that breaks the protocol, and a megabyte after it that nobody will ever parse.
+            // A frame that breaks the protocol, and a megabyte after it that will never be parsed.
             var bytes = new byte[1_000_000];
             new FrameHeader(0, FrameType.Data, FrameFlags.None, new StreamId(9, 9)).Write(bytes);
             await right.SendAsync(bytes);
@@ -141,7 +141,7 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
         }
     }
 
-    /// <summary>Has the kernel throw away whatever comes to a socket: a filter of one step, "keep nothing".</summary>
+    /// <summary>Has the kernel throw away all that comes to a socket: a filter of one step, "keep nothing".</summary>
     private static void DropAllAt(Socket socket)
     {
         const int AttachFilter = 26;

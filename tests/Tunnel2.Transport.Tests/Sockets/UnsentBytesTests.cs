@@ -44,7 +44,7 @@ public sealed class UnsentBytesTests
         channel!.Abort();
     }
 
-    /// <summary>A socket, or a listener of such, that takes hardly anything before somebody reads.</summary>
+    /// <summary>A socket, or a listener of such, that takes hardly anything before a peer reads.</summary>
     private static Socket NewPeer() => new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { ReceiveBufferSize = 4096 };
 
     private static int Fill(EpollChannel channel)

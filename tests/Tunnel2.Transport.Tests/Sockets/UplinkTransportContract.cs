@@ -10,7 +10,7 @@ using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
-/// <summary>What every transport of an uplink does, whatever carries its bytes.</summary>
+/// <summary>What every transport of an uplink does, over any carrier.</summary>
 public abstract class UplinkTransportContract
 {
     protected static TimeSpan Limit { get; } = TimeSpan.FromSeconds(20);

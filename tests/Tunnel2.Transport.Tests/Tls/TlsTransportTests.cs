@@ -44,7 +44,7 @@ public sealed class TlsTransportTests : UplinkTransportContract
     }
 
     [Fact]
-    public async Task A_peer_that_speaks_something_else_is_told_apart_and_its_first_bytes_are_kept()
+    public async Task A_peer_that_speaks_something_else_is_distinguished_and_its_first_bytes_are_kept()
     {
         var (left, right) = await ConnectSocketsAsync();
         await using var transport = new SocketTransport(left);
@@ -60,7 +60,7 @@ public sealed class TlsTransportTests : UplinkTransportContract
     }
 
     [Fact]
-    public async Task A_peer_that_leaves_and_one_that_waits_are_told_apart()
+    public async Task A_peer_that_leaves_and_one_that_waits_are_distinguished()
     {
         var (left, right) = await ConnectSocketsAsync();
         await using var leaving = new SocketTransport(left);

@@ -39,7 +39,7 @@ public sealed class WebSocketDecoderTests
     }
 
     [Fact]
-    public void A_mask_goes_on_over_pieces_of_any_length()
+    public void A_mask_continues_over_pieces_of_any_length()
     {
         var plain = new SeededRandom(7).NextBytes(1000);
         var expected = plain.Select((value, i) => (byte)(value ^ _mask[i & 3])).ToArray();

@@ -78,7 +78,7 @@ internal sealed class ServerTrust
         var seen = CertificateFingerprint.Of(certificate);
         return _fingerprints.Contains(seen)
             ? null
-            : $"the server's certificate has the fingerprint {seen}, not the one given: it was changed, or somebody is in between";
+            : $"the server's certificate has the fingerprint {seen}, not the one given: it was changed, or another machine is in between";
     }
 
     private string Describe(X509Certificate2 certificate, X509Chain? chain, SslPolicyErrors errors)

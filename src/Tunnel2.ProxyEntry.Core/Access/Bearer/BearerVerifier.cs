@@ -219,7 +219,7 @@ internal sealed class BearerVerifier : IDisposable
         }
         catch (Exception exception) when (exception is not OutOfMemoryException)
         {
-            // Whatever a stranger wrote into a token, it is no token then: the library throws for much of it.
+            // Such a text of a stranger is no token: the library throws for much of it.
             return new TokenVerdict(TokenState.Invalid);
         }
     }

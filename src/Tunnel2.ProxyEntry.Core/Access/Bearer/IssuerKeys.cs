@@ -14,7 +14,7 @@ internal sealed class IssuerKeys
     /// <summary>After this without an answer the keys are not used any more.</summary>
     public static readonly TimeSpan KeptFor = TimeSpan.FromHours(24);
 
-    /// <summary>The least time between two fetches, however many unknown keys tokens name.</summary>
+    /// <summary>The shortest time between two fetches, however many unknown keys tokens name.</summary>
     public static readonly TimeSpan Pause = TimeSpan.FromSeconds(30);
 
     /// <summary>The longest pause after failures.</summary>
@@ -139,7 +139,7 @@ internal sealed class IssuerKeys
         }
         catch (Exception exception) when (exception is not OutOfMemoryException)
         {
-            // Whatever an issuer has sent: a later answer may be good, so the next try must not be this task again. The libraries' words
+            // For any answer of an issuer: a later one may be good, so the next try must not be this task again. The libraries' words
             // may hold what it sent.
             reason = $"its answer cannot be read ({exception.GetType().Name})";
         }

@@ -2,7 +2,7 @@ namespace Tunnel2.ProxyEntry.Access.Webhooks;
 
 /// <summary>
 /// Signatures that were right a short while ago and may not come again. Bounded: the oldest makes room. Only a right signature is kept, so
-/// nobody without a secret fills it. Not thread-safe.
+/// no caller without a secret fills it. Not thread-safe.
 /// </summary>
 internal sealed class WebhookReplays
 {

@@ -48,7 +48,7 @@ internal sealed class NodeDialer
     /// <returns>The uplink, which its caller runs with the bytes that came after the handshake; or why there is none.</returns>
     public async Task<(UplinkConnection? Uplink, ReadOnlyMemory<byte> After, string Problem)> DialAsync(NodeLocation location)
     {
-        // What follows a tilde tells two processes of one EntryId apart; their certificate is the same.
+        // What follows a tilde distinguishes two processes of one EntryId; their certificate is the same.
         location = location with { NodeId = location.NodeId.Split('~')[0] };
         IUplinkTransport transport;
         try

@@ -30,7 +30,7 @@ internal sealed class NodeDrain(
         NodeLinkLog.Drained(logger, all.Count);
         foreach (var uplink in all)
         {
-            // Only a notice: an agent that finds no other node goes on here.
+            // Only a notice: an agent that finds no other node continues here.
             uplink.SendGoAwayNotice(SessionEndReason.Shutdown, signal.Reason);
         }
 

@@ -13,7 +13,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Links;
 /// </summary>
 internal sealed class NodeLink
 {
-    /// <summary>The most connections to one node.</summary>
+    /// <summary>The maximum number of connections to one node.</summary>
     public const int MaxConnections = 4;
 
     /// <summary>With more streams than this on each of them, another one is opened.</summary>

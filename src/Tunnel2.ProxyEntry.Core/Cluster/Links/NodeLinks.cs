@@ -40,7 +40,7 @@ internal sealed class NodeLinks : IDisposable
     /// <summary>Cancelled by the next <see cref="MarkLeaving"/>.</summary>
     public CancellationToken Leaving => Volatile.Read(ref _leaving).Token;
 
-    /// <summary>WebSockets that this node passes to others end in order; requests go on. Returns at once.</summary>
+    /// <summary>WebSockets that this node passes to others end in order; requests continue. Returns at once.</summary>
     public void MarkLeaving() => _ = Interlocked.Exchange(ref _leaving, new CancellationTokenSource()).CancelAsync();
 
     /// <summary>Opens a stream to a node, if there is a connection to it.</summary>

@@ -4,7 +4,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Links;
 internal enum NodeObstacle
 {
     /// <summary>No node serves the name.</summary>
-    Nobody,
+    NoNode,
 
     /// <summary>The node that serves it cannot be reached. If it is gone, the agent connects to another one.</summary>
     Unreachable,

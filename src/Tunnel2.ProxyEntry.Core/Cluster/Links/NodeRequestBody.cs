@@ -143,7 +143,7 @@ internal sealed class NodeRequestBody : PipeReader, IValueTaskSource<bool>
     }
 
     /// <summary>
-    /// Waits until nothing waits on the stream. A read that was cancelled leaves such a wait behind: the entering node ends it, because it
+    /// Waits until nothing waits on the stream. A read that was cancelled leaves such a wait: the entering node ends it, because it
     /// sends its next bytes, their end or a reset.
     /// </summary>
     public Task WaitUntilIdleAsync()

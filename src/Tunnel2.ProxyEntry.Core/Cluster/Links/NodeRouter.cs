@@ -63,7 +63,9 @@ internal sealed class NodeRouter
         return stream;
     }
 
-    /// <summary>Whether another node may have a session for a request that it was not tried at: one has, or nobody has asked.</summary>
+    /// <summary>
+    /// Whether another node may have a session for a request that it was not tried at: one has, or the cluster was not asked.
+    /// </summary>
     /// <param name="request">The request.</param>
     /// <param name="name">The name that it is for.</param>
     /// <param name="below">Only sessions that are better than this.</param>
@@ -72,12 +74,12 @@ internal sealed class NodeRouter
 
     /// <summary>Asks for the nodes, and opens a link where there is none.</summary>
     /// <returns>
-    /// The stream, or what is in its way: <see cref="NodeObstacle.Nobody"/> when no node serves the name.
+    /// The stream, or what is in its way: <see cref="NodeObstacle.NoNode"/> when no node serves the name.
     /// </returns>
     public async ValueTask<(TunnelStream? Stream, NodeObstacle Obstacle)> OpenAsync(
         VisitorExchange exchange, ForwardedRequest request, string name, UplinkStreams? except, int below = int.MaxValue)
     {
-        var obstacle = NodeObstacle.Nobody;
+        var obstacle = NodeObstacle.NoNode;
         try
         {
             for (var i = 0; i < MaxNodes; i++)
@@ -107,7 +109,7 @@ internal sealed class NodeRouter
 
                     // The next look asks again, instead of finding the same places.
                     ForgetAll(name, places);
-                    return (null, obstacle == NodeObstacle.Nobody ? NodeObstacle.Moving : obstacle);
+                    return (null, obstacle == NodeObstacle.NoNode ? NodeObstacle.Moving : obstacle);
                 }
 
                 var (stream, _) = await _links.OpenStreamAsync(
@@ -207,7 +209,7 @@ internal sealed class NodeRouter
         {
             if (nodes[i].Rank == nodes[best].Rank && i != best && !_links.Prepare(nodes[i].Node))
             {
-                // Nobody says when a lease is over: the cluster is asked again whether the node is still there.
+                // No notice says when a lease is over: the cluster is asked again whether the node is still there.
                 _locator!.Forget(name.ToString(), nodes[i].Node.Epoch);
             }
         }

@@ -37,7 +37,7 @@ internal sealed class ReloadingAuthorities : WatchedReload
     }
 
     /// <inheritdoc/>
-    protected override void Tell(ReloadProblem problem) => NodeLinkLog.AuthoritiesNotReloaded(_logger, _path, problem.Reason);
+    protected override void Report(ReloadProblem problem) => NodeLinkLog.AuthoritiesNotReloaded(_logger, _path, problem.Reason);
 
     private static X509Certificate2Collection Load(string path) =>
         ClientAuthorities.TryLoad(path, out var authorities, out var problem)

@@ -45,7 +45,7 @@ internal sealed class Http2LargeBlock(HpackShortenerLimits limits)
 
         _taken += payload.Length;
 
-        // A buffer of its own: a connection whose block does not go on holds none.
+        // A buffer of its own: a connection whose block does not continue holds none.
         var fragment = new ArrayBufferWriter<byte>(Http2Frames.DefaultMaxFrameSize);
         _shortener.Write(payload, fragment);
         var isLast = header.Has(Http2FrameFlags.EndHeaders);

@@ -7,10 +7,10 @@ using Tunnel2.Protocol.Headers;
 namespace Tunnel2.ProxyEntry.Fronts.Http2;
 
 /// <summary>
-/// Stands between a visitor's connection and Kestrel's HTTP/2, and sees the frames of both directions pass. Kestrel has no way to send an
+/// Is between a visitor's connection and Kestrel's HTTP/2, and sees the frames of both directions pass. Kestrel has no way to send an
 /// interim response, does not report the code of a visitor's reset, takes frames that carry nothing without end, and ends the connection
 /// for a head that is too large. The link sends the first, keeps the second, bounds the third and shortens the last. Bytes that pass are
-/// not copied, but for header blocks of several frames. Thread-safe.
+/// not copied, except header blocks of several frames. Thread-safe.
 /// </summary>
 /// <remarks>
 /// One gate guards all state of both directions. It is held while bytes are looked at, and never during a wait.
@@ -273,7 +273,7 @@ internal sealed class Http2Link : IDuplexPipe
 
     private void ReadTableUnsynchronized(Http2FrameHeader header, ReadOnlySpan<byte> settings)
     {
-        // Of so many settings not all are seen. Nothing but interim responses depends on it.
+        // Of so many settings not all are seen. Only interim responses depend on it.
         _knowsTable &= header.Length == settings.Length;
         (uint Smallest, uint Last) table = (NoTable, NoTable);
         for (; settings.Length >= Http2Frames.SettingLength; settings = settings[Http2Frames.SettingLength..])

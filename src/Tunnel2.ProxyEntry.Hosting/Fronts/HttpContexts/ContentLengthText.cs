@@ -7,11 +7,11 @@ namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
 /// <summary>
 /// Reads the values of Content-Length for Kestrel, which asks the encoding of a field for its text. Kestrel's own way takes a sign and
 /// spaces, and ends the connection of HTTP/2, with all its other requests, for what is no number. Here only digits are a length
-/// (RFC 9110 section 8.6), and <see cref="Broken"/> stands for everything else, so that its request alone is refused.
+/// (RFC 9110 section 8.6), and <see cref="Broken"/> means everything else, so that its request alone is refused.
 /// </summary>
 internal sealed class ContentLengthText : ASCIIEncoding
 {
-    /// <summary>Stands for a value that is no length.</summary>
+    /// <summary>Means a value that is no length.</summary>
     public const long Broken = long.MaxValue;
 
     public static ContentLengthText Instance { get; } = new();

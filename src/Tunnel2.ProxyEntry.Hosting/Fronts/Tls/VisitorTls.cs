@@ -20,7 +20,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Tls;
 /// </summary>
 internal sealed class VisitorTls
 {
-    /// <summary>RFC 9325 section 3.1.1: older versions are not offered, whatever the system would allow.</summary>
+    /// <summary>RFC 9325 section 3.1.1: older versions are not offered, even where the system would allow them.</summary>
     private const SslProtocols Versions = SslProtocols.Tls12 | SslProtocols.Tls13;
 
     private static readonly SslApplicationProtocol _acmeTls = new("acme-tls/1");

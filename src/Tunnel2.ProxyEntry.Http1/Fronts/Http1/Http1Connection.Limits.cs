@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Connections;
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
 
 /// Sending under a limit, and what ends the connection from outside.
-[SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that anybody calls.")]
+[SuppressMessage("Design", "CA1001", Justification = "Disposed of by RunAsync, which is all that callers use.")]
 internal sealed partial class Http1Connection
 {
 

@@ -114,7 +114,7 @@ internal sealed class WebSocketUplinks
             return ProxyError.UplinkHandshake;
         }
 
-        // A web page in somebody's browser could reach servers that its author cannot.
+        // A web page in a visitor's browser could reach servers that its author cannot.
         if (request.HasOrigin)
         {
             return ProxyError.UplinkRefused;

@@ -9,9 +9,9 @@ namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
 /// <summary>
 /// A public port of UDP. The datagrams of one address are an association, until none came for a while. There is a limit of associations for
-/// each port, apart from visitors' connections, because anybody can forge addresses. Above it, associations that are silent make room: many
-/// clients, as those of DNS, ask each question from another port. If none is silent, datagrams of further ones are dropped. It waits on the
-/// pool, not on an event loop. Thread-safe.
+/// each port, apart from visitors' connections, because any machine can forge addresses. Above it, associations that are silent make room:
+/// many clients, as those of DNS, ask each question from another port. If none is silent, datagrams of further ones are dropped. It waits
+/// on the pool, not on an event loop. Thread-safe.
 /// </summary>
 internal sealed class DatagramListener : IDisposable
 {

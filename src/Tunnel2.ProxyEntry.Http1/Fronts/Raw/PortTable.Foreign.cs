@@ -6,7 +6,7 @@ namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
 /// <content>
 /// Ports of tunnels at other nodes of a cluster: this node listens on them too, where they are among those that it gives and are free, and
-/// gives them to nobody else. A session of the same name takes its port with the listener.
+/// gives them to no other name. A session of the same name takes its port with the listener.
 /// </content>
 internal sealed partial class PortTable
 {

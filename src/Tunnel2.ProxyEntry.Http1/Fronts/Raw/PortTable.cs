@@ -130,9 +130,9 @@ internal sealed partial class PortTable : IDisposable
     public static TunnelPort RefuseOfAnotherNode(int port) =>
         Refuse($"The port {port} belongs to another agent, at another node.", _later);
 
-    /// <summary>The answer for a port that a name does not have yet, while nobody knows what other nodes give.</summary>
+    /// <summary>The answer for a port that a name does not have yet, while it is not known what other nodes give.</summary>
     public static TunnelPort RefuseUndecided(int port, string reason) =>
-        Refuse($"The port {port} is given to nobody now, because another node may be giving it too: {reason}", _soon);
+        Refuse($"The port {port} cannot be given now, because another node may be giving it too: {reason}", _soon);
 
     /// <summary>Closes all listeners; connections stay.</summary>
     public void StopAccepting()

@@ -38,7 +38,7 @@ internal sealed class RawFront : IDisposable
 
     public ILogger Logger { get; }
 
-    /// <summary>Milliseconds that a connection may stand still.</summary>
+    /// <summary>Milliseconds that a connection may be silent.</summary>
     public long IdleLimitOf(SessionKind kind) => kind == SessionKind.Udp ? _datagramLimit : _idleLimit;
 
     /// <summary>Serves a connection until it ends. Never throws.</summary>

@@ -63,7 +63,7 @@ internal sealed class SniFront
     public Task ServeAsync(ConnectionContext connection, ConnectionDelegate next) =>
         _hasNames || _foreign is { HasTls: true } ? ChooseAsync(connection, next) : next(connection);
 
-    /// <summary>Serves a connection of a listener that has nothing but tunnels of TLS.</summary>
+    /// <summary>Serves a connection of a listener that has only tunnels of TLS.</summary>
     public async Task ServeAloneAsync(VisitorTransport transport)
     {
         var (status, host) = await LookAsync(transport.Input).ConfigureAwait(false);
@@ -128,7 +128,7 @@ internal sealed class SniFront
         };
     }
 
-    /// <summary>A domain of its own counts before the wildcard above it, whatever it carries.</summary>
+    /// <summary>A domain of its own counts before the wildcard above it, for any protocol inside.</summary>
     private bool IsOurDomain(Span<char> domain)
     {
         if (IsTls(domain))

@@ -111,7 +111,7 @@ internal sealed class LogSums : IDisposable
             if (sum.Lines > ShownOfKind)
             {
                 // An output of lines may fail, and no caller would see an exception in a timer.
-                _faults.Run("sums of log lines", static told => told.sum.Write(told.lasted), (sum, lasted));
+                _faults.Run("sums of log lines", static work => work.sum.Write(work.lasted), (sum, lasted));
             }
         }
     }

@@ -41,7 +41,7 @@ public sealed class ServerTrustTests : IDisposable
         string[] pins = [$"{CertificateFingerprint.Of(_other)}", $"{CertificateFingerprint.Of(_certificate)}"];
         Assert.True(Trust(pins: pins).Judge(_certificate, null, errors));
         Assert.Equal(
-            $"the server's certificate has the fingerprint {pins[1]}, not the one given: it was changed, or somebody is in between",
+            $"the server's certificate has the fingerprint {pins[1]}, not the one given: it was changed, or another machine is in between",
             Refused(Trust(pins: pins[..1]), _certificate, errors));
     }
 

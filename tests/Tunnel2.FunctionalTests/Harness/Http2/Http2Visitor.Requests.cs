@@ -19,7 +19,7 @@ internal sealed partial class Http2Visitor
         [(":method", method), (":scheme", isTls ? "https" : "http"), (":authority", authority), (":path", path), .. fields];
 
     /// <summary>
-    /// Sends a whole request. Where the peer ends the connection meanwhile, what it said before is still there to be read.
+    /// Sends a whole request. Where the peer ends the connection in that time, what it said before is still there to be read.
     /// </summary>
     public async Task<Http2VisitorStream> SendAsync(
         IEnumerable<(string Name, string Value)> fields, string? body = null, IEnumerable<(string Name, string Value)>? trailers = null)
@@ -94,7 +94,7 @@ internal sealed partial class Http2Visitor
         }
     }
 
-    /// <summary>Streams of a flood are known by being nobody's.</summary>
+    /// <summary>Streams of a flood are those that no request owns.</summary>
     private void CountFlood(Http2VisitorStream? stream, bool isLast)
     {
         if (stream is null && isLast)

@@ -52,7 +52,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
     /// <summary>Connects and waits for the server's settings.</summary>
     /// <param name="endPoint">Where to.</param>
     /// <param name="isTls">Whether by TLS; else by prior knowledge.</param>
-    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; nobody can know it.")]
+    [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; no program can know it.")]
     public static async Task<Http2Visitor> ConnectAsync(IPEndPoint endPoint, bool isTls)
     {
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };

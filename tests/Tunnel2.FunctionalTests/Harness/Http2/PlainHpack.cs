@@ -3,8 +3,8 @@ using System.Text;
 namespace Tunnel2.FunctionalTests.Harness.Http2;
 
 /// <summary>
-/// The part of HPACK (RFC 7541) that needs no state: literals on the way out; on the way in also the static table, for a peer that was told
-/// to keep no table of its own and that uses no Huffman code.
+/// The part of HPACK (RFC 7541) that needs no state: literals on the way out; on the way in also the static table, for a peer that was
+/// asked to keep no table of its own and that uses no Huffman code.
 /// </summary>
 internal static class PlainHpack
 {
@@ -36,7 +36,7 @@ internal static class PlainHpack
         [14] = "500",
     };
 
-    /// <summary>Writes fields, each as a literal that nobody is to remember.</summary>
+    /// <summary>Writes fields, each as a literal that the peer is not to remember.</summary>
     public static byte[] Encode(IEnumerable<(string Name, string Value)> fields)
     {
         var bytes = new List<byte>();

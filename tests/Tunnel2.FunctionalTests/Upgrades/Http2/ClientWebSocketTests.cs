@@ -150,7 +150,7 @@ public sealed class ClientWebSocketTests
         private readonly Uri _base;
         private int _connections;
 
-        [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; nobody can know it.")]
+        [SuppressMessage("Security", "CA5359", Justification = "The certificate is made at the test's start; no program can know it.")]
         public Client(string kind, TunnelFixture tunnel)
         {
             var isTls = Http2Tunnel.IsTls(kind);

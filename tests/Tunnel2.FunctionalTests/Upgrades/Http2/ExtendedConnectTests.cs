@@ -125,7 +125,7 @@ public sealed class ExtendedConnectTests
             Assert.Equal(0u, await stream.WaitForResetAsync());
         });
 
-    /// <summary>2xx would mean to the visitor that its WebSocket is open, whatever the backend meant.</summary>
+    /// <summary>2xx would mean to the visitor that its WebSocket is open, for any meaning of the backend.</summary>
     [Theory]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage")]
     [InlineData("HTTP/1.1 204 No Content\r\n\r\n")]
@@ -176,7 +176,7 @@ public sealed class ExtendedConnectTests
                 404,
                 "unknown-host");
 
-            // Nothing of that touched the connection: the same words in order open a WebSocket, whatever the case of the protocol's name.
+            // Nothing of that touched the connection: the same words in order open a WebSocket, in any case of the protocol's name.
             var stream = await visitor.OpenAsync([(":protocol", "WebSocket"), .. head, ("sec-websocket-version", "13")]);
             Assert.Equal(200, (await stream.ReadAnswerAsync()).Status);
             await stream.WriteAsync(new byte[] { 0x81, 0x82, 0, 0, 0, 0, (byte)'h', (byte)'i' });

@@ -242,7 +242,7 @@ public sealed class StreamEndTests
             });
     }
 
-    /// <summary>Both directions are over: nobody takes what is sent. One that had only ended would take some and then wait.</summary>
+    /// <summary>Both directions are over: no reader takes what is sent. One that had only ended would take some and then wait.</summary>
     private static async Task AssertCutAsync(RawConnection connection)
     {
         await connection.WaitForEndAsync();

@@ -107,7 +107,7 @@ public sealed class CertificateFileTests : IDisposable
             Tls = new TlsOptions { ServerFingerprints = [TestAuthority.Fingerprint(pem)] },
         };
 
-    /// <summary>What the entry tells people to give their agents.</summary>
+    /// <summary>What the entry asks people to give their agents.</summary>
     private static string Flag(EntryFixture entry)
     {
         var line = Assert.Single(entry.Log.All, static line => line.EventId == 2251).Text;

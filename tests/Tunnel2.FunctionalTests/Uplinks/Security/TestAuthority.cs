@@ -4,7 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace Tunnel2.FunctionalTests.Uplinks.Security;
 
-/// <summary>An authority of a test, which issues whatever the test wants.</summary>
+/// <summary>An authority of a test, which issues what the test wants.</summary>
 internal sealed class TestAuthority : IDisposable
 {
     private readonly X509Certificate2 _certificate;

@@ -21,7 +21,7 @@ public sealed class TlsStrangerTests : IDisposable
     public TlsStrangerTests() => File.WriteAllText(_folder["uplink.pem"], _authority.Issue("127.0.0.1"));
 
     [Fact]
-    public async Task Plaintext_on_a_tls_port_is_told_in_plaintext_and_logged()
+    public async Task Plaintext_on_a_tls_port_is_reported_in_plaintext_and_logged()
     {
         await using var entry = await StartAsync();
         await using (var peer = await RawUplink.ConnectAsync(entry.Uplink))
@@ -38,7 +38,7 @@ public sealed class TlsStrangerTests : IDisposable
     }
 
     [Fact]
-    public async Task Tls_on_a_plaintext_port_is_told_by_both_sides()
+    public async Task Tls_on_a_plaintext_port_is_reported_by_both_sides()
     {
         await using var entry = await EntryFixture.StartAsync();
         await using var agent = AgentFixture.Start(

@@ -10,8 +10,8 @@ using Tunnel2.TestUtilities;
 namespace Tunnel2.FunctionalTests.Uplinks.Ways;
 
 /// <summary>
-/// A proxy in this process, HTTP with CONNECT or SOCKS 5, that connects to whatever it is asked for, and remembers it. Names that end in
-/// .invalid lead to this machine: only the proxy knows that.
+/// A proxy in this process, HTTP with CONNECT or SOCKS 5, that connects to any address that it is asked for, and remembers it. Names that
+/// end in .invalid lead to this machine: only the proxy knows that.
 /// </summary>
 internal sealed class TestProxy : IAsyncDisposable
 {

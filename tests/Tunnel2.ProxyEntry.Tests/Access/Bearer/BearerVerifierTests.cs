@@ -276,7 +276,7 @@ public sealed class BearerVerifierTests : IDisposable
     }
 
     [Fact]
-    public async Task An_answer_of_the_issuer_that_nobody_expected_is_a_failure_as_others_are()
+    public async Task An_answer_of_the_issuer_that_was_not_expected_is_a_failure_as_others_are()
     {
         _issuer.Answer = static (_, _) => throw new InvalidOperationException("whatever a library throws");
         var token = _rsa.Sign("RS256", Claims(("exp", Now(86_400))));

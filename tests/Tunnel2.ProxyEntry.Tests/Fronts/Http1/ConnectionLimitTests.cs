@@ -60,7 +60,7 @@ public sealed class ConnectionLimitTests
         Assert.Equal(1, front.Faults.Count);
         Assert.True(front.IsAborted);
 
-        // The clock of all connections goes on.
+        // The clock of all connections continues.
         var before = front.Sweep.Now;
         front.Time.Advance(TimeSpan.FromSeconds(1));
         Assert.True(front.Sweep.Now > before);

@@ -147,7 +147,7 @@ public sealed class Http1RequestBodyTests
                 isLast = read.IsCompleted;
                 text.Append(Encoding.Latin1.GetString(read.Buffer.ToArray()));
 
-                // Whoever sees the end looks for trailers right then.
+                // A reader that sees the end looks for trailers right then.
                 Assert.Equal(isLast ? trailers : "", Describe(body.Trailers));
                 body.AdvanceTo(read.Buffer.End);
                 reads++;
@@ -268,7 +268,7 @@ public sealed class Http1RequestBodyTests
             pipe.Writer.Advance(length);
             i += length;
 
-            // The rest of the block is filled up by nobody: the next piece has a block of its own.
+            // The rest of the block is filled up by no read: the next piece has a block of its own.
             pipe.Writer.GetSpan(TinyBlocks.Length);
         }
 

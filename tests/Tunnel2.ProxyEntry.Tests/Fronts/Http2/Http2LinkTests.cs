@@ -9,7 +9,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts.Http2;
 
-/// <summary>Our frames between Kestrel's, whatever Kestrel is doing when they come; and what a visitor's frames cost.</summary>
+/// <summary>Our frames between Kestrel's, at any moment of Kestrel's work; and what a visitor's frames cost.</summary>
 public sealed class Http2LinkTests
 {
     private const int Stream = 1;

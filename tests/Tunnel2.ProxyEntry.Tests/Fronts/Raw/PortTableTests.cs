@@ -237,7 +237,7 @@ public sealed class PortTableTests : IDisposable
         _table.Mirror([new("far", SessionKind.Tcp, First), new("other", SessionKind.Tcp, First + 1)]);
         Assert.Equal(2, _listened);
 
-        // Any port is one that no other node has, and nobody gets one that another node has.
+        // Any port is one that no other node has, and no session gets one that another node has.
         var any = Take("mine", _ann);
         Assert.Equal(First + 2, any.Port);
         AssertRefused(_table.Take("new", _ann, First, takesAnother: false), "belongs to another agent, at another node.", 10);

@@ -24,7 +24,7 @@ public sealed class PipeMoveTests
             var read = await ReadAsync(test.Pipe.Input, 9);
             test.Pipe.Input.AdvanceTo(read.Buffer.GetPosition(5));
 
-            // Sent before the move, and told of by nobody: the other loop hears of it when the descriptor comes.
+            // Sent before the move, and reported by no event: the other loop hears of it when the descriptor comes.
             await test.Peer.SendAsync("!"u8.ToArray());
             Assert.True(test.Pipe.TryMoveTo(test.Second));
             await new SchedulerYield(test.Second);
@@ -141,7 +141,7 @@ public sealed class PipeMoveTests
             return new Connection(left, right);
         }
 
-        /// <summary>Begins on the first loop's thread, as whoever serves a connection does.</summary>
+        /// <summary>Begins on the first loop's thread, as code that serves a connection does.</summary>
         public async Task OnLoopAsync(Func<Task> body)
         {
             var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -49,7 +49,7 @@ public class SocketPipeReaderTests
     [Theory]
     [InlineData("pipe")]
     [InlineData("socket")]
-    public async Task A_cancelled_wait_gives_what_is_there_and_reading_goes_on(string kind)
+    public async Task A_cancelled_wait_gives_what_is_there_and_reading_continues(string kind)
     {
         await using var test = await ReaderUnderTest.CreateAsync(kind);
         await test.WriteAsync(new byte[] { 1 });
@@ -139,7 +139,7 @@ public class SocketPipeReaderTests
     [Theory]
     [InlineData("pipe")]
     [InlineData("socket")]
-    public async Task Misuse_is_told(string kind)
+    public async Task Misuse_is_reported(string kind)
     {
         await using var test = await ReaderUnderTest.CreateAsync(kind);
         await test.WriteAsync(new byte[] { 1, 2 });

@@ -83,7 +83,7 @@ public sealed class SocketPipeWriterTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_cancelled_flush_goes_on_sending_and_the_next_waits_for_it()
+    public async Task A_cancelled_flush_continues_sending_and_the_next_waits_for_it()
     {
         const int Length = 20_000_000;
         var bytes = new byte[Length];
