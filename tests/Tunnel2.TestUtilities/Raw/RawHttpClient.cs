@@ -24,6 +24,7 @@ public sealed class RawHttpClient : RawConnection
     /// <summary>Connects over TLS and trusts any certificate.</summary>
     /// <param name="endPoint">Where to.</param>
     /// <param name="serverName">The name to ask for (SNI).</param>
+    /// <param name="certificate">The client's own; null: none.</param>
     /// <param name="cancellationToken">Ends the attempt.</param>
     [SuppressMessage("Security", "CA5359", Justification = "A test backend's certificate is made at its start; no program can know it.")]
     public static async Task<RawHttpClient> ConnectTlsAsync(
