@@ -15,7 +15,7 @@ namespace Tunnel2.ProxyEntry.Requests;
 /// </summary>
 internal sealed class ForwardedRequest
 {
-    /// <summary>About a second: a visitor's wait ends also if the thread that cuts stands still.</summary>
+    /// <summary>About a second: a visitor's wait ends also if the thread that cuts is blocked.</summary>
     private const int MostSpins = 1_000;
 
     private readonly ShortLock _gate = new();

@@ -7,7 +7,7 @@ using System.Text;
 namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>
-/// Marks a connection of the admin listener, and stands between it and Kestrel. What Kestrel refuses by itself, such as a target with
+/// Marks a connection of the admin listener, and is between it and Kestrel. What Kestrel refuses by itself, such as a target with
 /// <c>%00</c> or a head that is too large, has a status and no body: here it gets the one that all errors of the API have. What is written
 /// while a request is served passes at once. Used by Kestrel's one task for the connection.
 /// </summary>

@@ -15,7 +15,7 @@ internal static class ApiBody
     /// <summary>Whether a request has one.</summary>
     public static bool IsThere(HttpRequest request) => request.ContentLength > 0 || request.Headers.TransferEncoding.Count > 0;
 
-    /// <summary>Reads it. What is held grows with what has come, whatever length was said.</summary>
+    /// <summary>Reads it. What is held grows with what has come, for any length that was said.</summary>
     /// <param name="http">The request.</param>
     /// <param name="most">How many bytes it may have.</param>
     /// <param name="time">The clock.</param>
@@ -24,7 +24,7 @@ internal static class ApiBody
     {
         if (http.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } limited)
         {
-            // Kestrel ends the reading there; the one more tells it from a body of just this length.
+            // Kestrel ends the reading there; the one more shows that it is no body of just this length.
             limited.MaxRequestBodySize = most + 1;
         }
 
