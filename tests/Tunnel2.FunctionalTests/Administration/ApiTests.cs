@@ -1,6 +1,7 @@
 using System.Text.Json;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
 using Tunnel2.ProxyEntry.Api;
@@ -225,7 +226,7 @@ public sealed class ApiTests
         time.Advance(ApiBody.Limit);
         Assert.Equal(408, (await replay.ReadHeadAsync()).StatusCode);
         await api.RefusedAsync(
-            413, "body", "POST", "sessions/web/exchanges/1/replay", new string(' ', Tunnel2.Inspection.Serving.InspectorApi.MaxRequestBody + 1));
+            413, "body", "POST", "sessions/web/exchanges/1/replay", new string(' ', InspectorApi.MaxRequestBody + 1));
         Assert.Equal(200, (await api.SendAsync("GET", "health")).Status);
     }
 
@@ -295,7 +296,8 @@ public sealed class ApiTests
 
                 // What is answered is what the schema says: all that is required, and nothing that it does not have.
                 var content = operation.Value.GetProperty("responses").GetProperty("200").GetProperty("content");
-                if (!content.TryGetProperty("application/json", out var json) || ReferencesIn(json.GetProperty("schema")) is not { Count: > 0 } types)
+                if (!content.TryGetProperty("application/json", out var json)
+                    || ReferencesIn(json.GetProperty("schema")) is not { Count: > 0 } types)
                 {
                     // The inspector's have no types.
                     Assert.Matches("/(inspection|exchanges)", path.Name);

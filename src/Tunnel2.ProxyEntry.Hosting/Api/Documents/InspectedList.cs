@@ -2,7 +2,9 @@ using System.ComponentModel;
 
 namespace Tunnel2.ProxyEntry.Api.Documents;
 
-/// <summary>The sessions that are inspected. Describes what the inspector writes by itself, and a cluster makes of that of its nodes.</summary>
+/// <summary>
+/// The sessions that are inspected. It describes what the inspector writes by itself, and what a cluster makes of the lists of its nodes.
+/// </summary>
 internal sealed record InspectedList
 {
     [Description("Changes with every change of the inspector's page or of the program.")]

@@ -325,7 +325,8 @@ public sealed class BearerVerifierTests : IDisposable
         Assert.All(await Task.WhenAll(waiting), static verdict => Assert.Equal(TokenState.Right, verdict.State));
         await ExpectAsync(TokenState.Right, token.Text);
 
-        static BearerRule RuleOf(int number) => _rule with { Issuer = new TokenIssuer(Issuer, new Uri($"https://id.example/keys/{number}")) };
+        static BearerRule RuleOf(int number) =>
+            _rule with { Issuer = new TokenIssuer(Issuer, new Uri($"https://id.example/keys/{number}")) };
 
         IEnumerable<Task<TokenVerdict>> CheckAll(BearerRule rule) =>
             Enumerable.Range(0, BearerVerifier.MostOfIssuer).Select(_ => _verifier.CheckAsync(token, [rule], default));
