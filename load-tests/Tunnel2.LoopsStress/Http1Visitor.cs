@@ -11,7 +11,7 @@ internal sealed class Http1Visitor(bool isTls, int seed, StressTunnel tunnel, Ta
     protected override async Task VisitAsync(CancellationToken stop)
     {
         await using var connection = isTls
-            ? await RawHttpClient.ConnectTlsAsync(Https, "web.localhost", stop)
+            ? await RawHttpClient.ConnectTlsAsync(Https, "web.localhost", cancellationToken: stop)
             : await RawHttpClient.ConnectAsync(Http, Random.Next(4) == 0 ? 8_000 : 0, stop);
         string[] names = Random.Next(2) == 0 ? [Tunnel.Names[Random.Next(Tunnel.Names.Count)]] : [.. Tunnel.Names];
         for (var turns = Random.Next(1, 25); turns > 0 && !stop.IsCancellationRequested; turns--)
