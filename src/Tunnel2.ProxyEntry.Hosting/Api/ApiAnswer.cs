@@ -1,4 +1,5 @@
 using System.Text.Json;
+using Microsoft.Net.Http.Headers;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api.Documents;
 using Tunnel2.ProxyEntry.Sharing;
@@ -44,6 +45,12 @@ internal sealed record ApiAnswer
             + (exception.MayHaveChanged
                 ? $"The change may have been made all the same: look at the list of {list} before you try again."
                 : "Nothing has changed."));
+
+    /// <summary>A body was not read.</summary>
+    public static ApiAnswer NotRead(AdminBodyProblem problem) => Problem(problem.Status, problem.Code, problem.Detail) with
+    {
+        Field = problem.EndsConnection ? (HeaderNames.Connection, "close") : null,
+    };
 
     /// <summary>An error.</summary>
     /// <param name="status">The status.</param>

@@ -128,7 +128,7 @@ internal sealed class ApiEndpoints : IDisposable
                 return problem;
             }
         }
-        else if (ApiBody.IsThere(request))
+        else if (AdminBody.IsThere(request))
         {
             return ApiAnswer.Problem(StatusCodes.Status400BadRequest, "body", "This takes no body.");
         }
@@ -194,9 +194,9 @@ internal sealed class ApiEndpoints : IDisposable
                 StatusCodes.Status415UnsupportedMediaType, "not-json", "The body has to be application/json in UTF-8."));
         }
 
-        var (body, problem) = await ApiBody.ReadAsync(
+        var (body, problem) = await AdminBody.ReadAsync(
             http, operation.OwnBody > 0 ? operation.OwnBody : MaxBody, _time).ConfigureAwait(false);
-        return problem is not null ? (null, problem)
+        return problem is not null ? (null, ApiAnswer.NotRead(problem))
             : operation.Body is { } type ? Parse(body.Span, type)
             : (body, null);
     }

@@ -201,7 +201,7 @@ internal sealed class ClusterApi(
         }
 
         ReadOnlyMemory<byte> body = default;
-        if (ApiBody.IsThere(call.Http.Request))
+        if (AdminBody.IsThere(call.Http.Request))
         {
             if (call.Operation.OwnBody == 0)
             {
@@ -209,10 +209,10 @@ internal sealed class ClusterApi(
                 return;
             }
 
-            (body, var problem) = await ApiBody.ReadAsync(call.Http, call.Operation.OwnBody, time).ConfigureAwait(false);
+            (body, var problem) = await AdminBody.ReadAsync(call.Http, call.Operation.OwnBody, time).ConfigureAwait(false);
             if (problem is not null)
             {
-                await call.WriteAsync(problem.Status, problem.ContentType, problem.Body).ConfigureAwait(false);
+                await call.FailAsync(problem.Status, problem.Code, problem.Detail).ConfigureAwait(false);
                 return;
             }
         }

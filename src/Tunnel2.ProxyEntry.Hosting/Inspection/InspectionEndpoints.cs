@@ -1,9 +1,9 @@
 using System.Globalization;
 using System.Reflection;
+using Microsoft.Net.Http.Headers;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Admin;
-using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Inspection;
@@ -109,7 +109,7 @@ internal sealed class InspectionEndpoints : IDisposable
     private InspectorResponse Switch(HttpContext http, string name)
     {
         var by = NodeCaller.Describe(http);
-        if (ApiBody.IsThere(http.Request))
+        if (AdminBody.IsThere(http.Request))
         {
             return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
         }
@@ -186,22 +186,22 @@ internal sealed class InspectionEndpoints : IDisposable
     {
         var request = http.Request;
         ReadOnlyMemory<byte> body = default;
-        if (ApiBody.IsThere(request))
+        if (AdminBody.IsThere(request))
         {
             if (!HttpMethods.IsPost(request.Method) || request.Path.Value?.EndsWith("/replay", StringComparison.Ordinal) != true)
             {
                 return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
             }
 
-            (body, var problem) = await ApiBody.ReadAsync(http, InspectorApi.MaxRequestBody, _time).ConfigureAwait(false);
+            (body, var problem) = await AdminBody.ReadAsync(http, InspectorApi.MaxRequestBody, _time).ConfigureAwait(false);
             if (problem is not null)
             {
                 return new InspectorResponse
                 {
                     Status = problem.Status,
-                    ContentType = problem.ContentType,
-                    Body = problem.Body,
-                    Fields = problem.Field is { } field ? [field] : [],
+                    ContentType = AdminProblem.ContentType,
+                    Body = AdminProblem.Render(problem.Status, problem.Code, problem.Detail),
+                    Fields = problem.EndsConnection ? [(HeaderNames.Connection, "close")] : [],
                 };
             }
         }

@@ -4,6 +4,7 @@ using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Inspection.Serving;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
+using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.TestUtilities;
 
@@ -214,7 +215,7 @@ public sealed class ApiTests
         var timers = time.TimersSet.Value;
         await slow.WriteAsync(Head + "Content-Length: 100\r\n\r\n{");
         await time.TimersSet.UntilAsync(() => time.TimersSet.Value > timers, "the body's limit runs");
-        time.Advance(ApiBody.Limit);
+        time.Advance(AdminBody.Limit);
         Assert.Equal(408, (await slow.ReadHeadAsync()).StatusCode);
 
         // The inspector's too, and what is held for one grows with what comes and not with what was said.
@@ -223,7 +224,7 @@ public sealed class ApiTests
         await replay.WriteAsync(
             Head.Replace("tokens", "sessions/web/exchanges/1/replay", StringComparison.Ordinal) + "Content-Length: 2000000\r\n\r\n{");
         await time.TimersSet.UntilAsync(() => time.TimersSet.Value > timers, "the limit of the replay's body runs");
-        time.Advance(ApiBody.Limit);
+        time.Advance(AdminBody.Limit);
         Assert.Equal(408, (await replay.ReadHeadAsync()).StatusCode);
         await api.RefusedAsync(
             413, "body", "POST", "sessions/web/exchanges/1/replay", new string(' ', InspectorApi.MaxRequestBody + 1));

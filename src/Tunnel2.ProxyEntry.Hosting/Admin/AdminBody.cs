@@ -1,11 +1,10 @@
 using System.Buffers;
 using Microsoft.AspNetCore.Http.Features;
-using Microsoft.Net.Http.Headers;
 
-namespace Tunnel2.ProxyEntry.Api;
+namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>Reads bodies of calls, within a limit of bytes and one of time. Stateless.</summary>
-internal static class ApiBody
+internal static class AdminBody
 {
     /// <summary>How long a body may take.</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(10);
@@ -20,7 +19,8 @@ internal static class ApiBody
     /// <param name="most">How many bytes it may have.</param>
     /// <param name="time">The clock.</param>
     /// <exception cref="OperationCanceledException">The caller has left.</exception>
-    public static async ValueTask<(ReadOnlyMemory<byte> Body, ApiAnswer? Problem)> ReadAsync(HttpContext http, int most, TimeProvider time)
+    public static async ValueTask<(ReadOnlyMemory<byte> Body, AdminBodyProblem? Problem)> ReadAsync(
+        HttpContext http, int most, TimeProvider time)
     {
         if (http.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } limited)
         {
@@ -42,17 +42,12 @@ internal static class ApiBody
         }
         catch (OperationCanceledException) when (limit.IsCancellationRequested)
         {
-            return (default, ApiAnswer.Problem(StatusCodes.Status408RequestTimeout, "slow", "The body has not come in time.") with
-            {
-                Field = (HeaderNames.Connection, "close"),
-            });
+            return (default, new AdminBodyProblem(
+                StatusCodes.Status408RequestTimeout, "slow", "The body has not come in time.", EndsConnection: true));
         }
         catch (BadHttpRequestException exception) when (exception.StatusCode != StatusCodes.Status413PayloadTooLarge)
         {
-            return (default, ApiAnswer.Problem(exception.StatusCode, "body", "The body breaks HTTP.") with
-            {
-                Field = (HeaderNames.Connection, "close"),
-            });
+            return (default, new AdminBodyProblem(exception.StatusCode, "body", "The body breaks HTTP.", EndsConnection: true));
         }
         catch (BadHttpRequestException)
         {
@@ -62,6 +57,9 @@ internal static class ApiBody
         return body.WrittenCount > most ? (default, TooLarge(most)) : (body.WrittenMemory, null);
     }
 
-    private static ApiAnswer TooLarge(int most) => ApiAnswer.Problem(
-        StatusCodes.Status413PayloadTooLarge, "body", FormattableString.Invariant($"A body has at most {most} bytes here."));
+    private static AdminBodyProblem TooLarge(int most) => new(
+        StatusCodes.Status413PayloadTooLarge,
+        "body",
+        FormattableString.Invariant($"A body has at most {most} bytes here."),
+        EndsConnection: false);
 }
