@@ -67,9 +67,15 @@ internal sealed class ApiEndpoints : IDisposable
                 http, StatusCodes.Status400BadRequest, "parameter", "'node' is for a cluster, of which this server is no node.");
         }
 
-        return !IsForInspector(http.Request, parts) ? AnswerAsync(http, path)
-            : Find(http.Request.Method, parts, out _, out var problem) is null ? WriteAsync(http, problem!)
-            : _inspection.HandleAsync(http);
+        if (!IsForInspector(http.Request, parts))
+        {
+            return AnswerAsync(http, path);
+        }
+
+        // What a page of another origin asks for is refused as such, with any method.
+        return Find(http.Request.Method, parts, out _, out var problem) is not null || AdminOrigin.IsOfAnotherPage(http.Request)
+            ? _inspection.HandleAsync(http)
+            : WriteAsync(http, problem!);
     }
 
     /// <inheritdoc/>

@@ -122,7 +122,8 @@ internal sealed class InspectionEndpoints : IDisposable
 
         if (HttpMethods.IsGet(http.Request.Method) || HttpMethods.IsHead(http.Request.Method))
         {
-            return Answer(name, _inspections.UntilOf(name));
+            var until = _inspections.UntilOf(name);
+            return until is null && _directory.Find(name, out _) == NameState.Unknown ? NoSession() : Answer(name, until);
         }
 
         if (HttpMethods.IsDelete(http.Request.Method))
@@ -146,7 +147,7 @@ internal sealed class InspectionEndpoints : IDisposable
         {
             if (_directory.Find(name, out var session) != NameState.Online)
             {
-                return InspectorResponse.Error(StatusCodes.Status404NotFound, "no-session", "There is no session of this name.");
+                return NoSession();
             }
 
             if (session!.Kind != SessionKind.Http)
@@ -156,13 +157,16 @@ internal sealed class InspectionEndpoints : IDisposable
             }
         }
 
-        return _inspections.TryStart(name, minutes, by) is { } until
-            ? Answer(name, until)
+        return _inspections.TryStart(name, minutes, by) is { } end
+            ? Answer(name, end)
             : InspectorResponse.Error(
                 StatusCodes.Status409Conflict,
                 "too-many",
                 FormattableString.Invariant($"{EntryInspections.MostSessions} sessions are inspected already; end one of them."));
     }
+
+    private static InspectorResponse NoSession() =>
+        InspectorResponse.Error(StatusCodes.Status404NotFound, "no-session", "There is no session of this name.");
 
     /// <summary>Until when a session is inspected, and by which process; null: it is not.</summary>
     private InspectorResponse Answer(string name, DateTimeOffset? until) => InspectorResponse.Of(json =>

@@ -112,7 +112,9 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         if (http.Request.ContentLength == ContentLengthText.Broken)
         {
-            http.Response.StatusCode = StatusCodes.Status400BadRequest;
+            http.Response.Headers.Connection = "close";
+            await AdminProblem.WriteAsync(http, StatusCodes.Status400BadRequest, "http", "The Content-Length is no number of bytes.")
+                .ConfigureAwait(false);
             return;
         }
 
