@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Globalization;
 using System.Reflection;
 using Microsoft.Net.Http.Headers;
@@ -21,6 +22,12 @@ internal sealed class InspectionEndpoints : IDisposable
 
     /// <summary>How long one may last.</summary>
     public const int MostMinutes = 24 * 60;
+
+    /// <summary>Of a domain.</summary>
+    private const int LongestName = 253;
+
+    private static readonly SearchValues<char> _nameCharacters =
+        SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.*");
 
     private static readonly string _version =
         (typeof(InspectionEndpoints).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0")
@@ -123,7 +130,9 @@ internal sealed class InspectionEndpoints : IDisposable
         if (HttpMethods.IsGet(http.Request.Method) || HttpMethods.IsHead(http.Request.Method))
         {
             var until = _inspections.UntilOf(name);
-            return until is null && _directory.Find(name, out _) == NameState.Unknown ? NoSession() : Answer(name, until);
+
+            // The dashboard asks about a session that may come yet.
+            return until is null && !MayBeName(name) ? NoSession() : Answer(name, until);
         }
 
         if (HttpMethods.IsDelete(http.Request.Method))
@@ -164,6 +173,9 @@ internal sealed class InspectionEndpoints : IDisposable
                 "too-many",
                 FormattableString.Invariant($"{EntryInspections.MostSessions} sessions are inspected already; end one of them."));
     }
+
+    private static bool MayBeName(string name) =>
+        name.Length <= LongestName && !name.AsSpan().ContainsAnyExcept(_nameCharacters);
 
     private static InspectorResponse NoSession() =>
         InspectorResponse.Error(StatusCodes.Status404NotFound, "no-session", "There is no session of this name.");
