@@ -23,6 +23,8 @@ internal sealed partial class Http2Connection
             return Tolerate();
         }
 
+        // Some services send more of a stream after its reset. It is dropped: the other streams of the connection have no part in it.
+        RememberResetUnsynchronized(header.StreamId);
         var code = (Http2ErrorCode)BinaryPrimitives.ReadUInt32BigEndian(payload);
         var isUntouched = code == Http2ErrorCode.RefusedStream && !stream.HasFinalHead && stream.Interim == 0;
         FailUnsynchronized(stream, isUntouched ? Http2FailureKind.Refused : Http2FailureKind.Reset, code);

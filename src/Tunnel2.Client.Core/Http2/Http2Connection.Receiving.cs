@@ -17,7 +17,7 @@ internal sealed partial class Http2Connection
     private const int MaxBlock = 2 * 1024 * 1024;
     private const int MaxBlockFrames = 256;
 
-    /// <summary>The last streams that this side has reset: frames that were on their way to them are dropped.</summary>
+    /// <summary>The last streams that one side has reset: frames that still come for them are dropped.</summary>
     private const int RememberedStreams = 8192;
 
     private readonly List<Http2Stream> _readable = [];

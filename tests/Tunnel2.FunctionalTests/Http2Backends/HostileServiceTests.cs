@@ -214,6 +214,25 @@ public sealed class HostileServiceTests
             });
     }
 
+    /// <summary>gRPC's library for C, also under Python, sends the trailers of a call that ends early after its reset, now and then.</summary>
+    [Fact]
+    public Task What_comes_for_a_stream_after_its_reset_is_dropped_and_the_connection_serves_on() => Http2Service.RunAsync(
+        static async (service, _) =>
+        {
+            var first = await service.ReadRequestAsync();
+            await service.ResetAsync(first.Id, 0);
+            var second = await service.ReadRequestAsync();
+            await service.WriteAsync([.. Frame(1, 4, first.Id, _ok), .. Frame(0, 0, first.Id, [1]), .. Frame(1, 5, first.Id, _ok)]);
+            await service.AnswerAsync(second.Id);
+        },
+        static async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            Assert.Equal(502, (await visitor.ExchangeAsync("/", "web.localhost")).Head.StatusCode);
+            Assert.Equal(200, (await visitor.ExchangeAsync("/", "web.localhost")).Head.StatusCode);
+            Assert.Equal(1, tunnel.RawBackend.ConnectionsAccepted.Value);
+        });
+
     [Fact]
     public async Task More_bytes_than_the_window_of_a_stream_end_the_connection_and_others_are_served()
     {
