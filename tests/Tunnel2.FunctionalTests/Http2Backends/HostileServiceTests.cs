@@ -214,7 +214,9 @@ public sealed class HostileServiceTests
             });
     }
 
-    /// <summary>gRPC's library for C, also under Python, sends the trailers of a call that ends early after its reset, now and then.</summary>
+    /// <summary>
+    /// gRPC's library for C, also under Python, sends the trailers of a call that ends early after its reset, now and then.
+    /// </summary>
     [Fact]
     public Task What_comes_for_a_stream_after_its_reset_is_dropped_and_the_connection_serves_on() => Http2Service.RunAsync(
         static async (service, _) =>
