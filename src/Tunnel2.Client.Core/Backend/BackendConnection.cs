@@ -22,7 +22,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     private const int Ended = 2;
 
     private readonly BufferPool _buffers;
-    private readonly BackendSlots? _slots;
+    private readonly TunnelSlots? _slots;
     private readonly Action _onArrival;
     private readonly bool _reportsArrivals;
     private BackendPool? _pool;
@@ -35,7 +35,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     /// <param name="transport">The transport.</param>
     /// <param name="buffers">Where buffers come from.</param>
     /// <param name="slots">Where its slot goes back to when it is disposed of; null: it has none.</param>
-    public BackendConnection(IByteTransport transport, BufferPool buffers, BackendSlots? slots = null)
+    public BackendConnection(IByteTransport transport, BufferPool buffers, TunnelSlots? slots = null)
     {
         Transport = transport;
         _buffers = buffers;

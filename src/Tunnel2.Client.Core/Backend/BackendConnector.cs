@@ -34,10 +34,10 @@ internal sealed class BackendConnector
     /// <param name="slots">How many connections there may be; null: any number.</param>
     /// <param name="timeProvider">The clock; null: the system's.</param>
     public BackendConnector(
-        BackendTarget target, BufferPool buffers, EpollLoop? loop = null, BackendSlots? slots = null, TimeProvider? timeProvider = null)
+        BackendTarget target, BufferPool buffers, EpollLoop? loop = null, TunnelSlots? slots = null, TimeProvider? timeProvider = null)
     {
         _timeProvider = timeProvider ?? TimeProvider.System;
-        Slots = slots ?? BackendSlots.Unlimited();
+        Slots = slots ?? TunnelSlots.Unlimited();
         _loop = loop;
         _target = target;
         _buffers = buffers;
@@ -48,7 +48,7 @@ internal sealed class BackendConnector
     public TimeSpan Timeout { get; set; } = DefaultTimeout;
 
     /// <summary>How many connections there may be.</summary>
-    public BackendSlots Slots { get; }
+    public TunnelSlots Slots { get; }
 
     /// <summary>
     /// Called with how each attempt ended; may be null. Not for attempts that were given up, nor for what failed on this side.

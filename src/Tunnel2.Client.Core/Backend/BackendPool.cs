@@ -135,7 +135,7 @@ internal sealed class BackendPool : IDisposable
         }
 
         var slots = _connector.Slots;
-        if (slots.Waiting > 0)
+        if (slots.IsWanted)
         {
             if (!connection.TryTake())
             {
@@ -157,7 +157,7 @@ internal sealed class BackendPool : IDisposable
                 connection.Discard();
             }
         }
-        else if (slots.Waiting > 0)
+        else if (slots.IsWanted)
         {
             // A request has begun to wait in between, and may have looked here before.
             TryCloseIdle();

@@ -2,16 +2,19 @@ namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
 /// How many connections to backends the process may have, over all tunnels. Each is a slot from before it is opened until it is closed,
-/// whether it is in use, upgraded or kept. A request that finds none waits in order. Thread-safe.
+/// whether it is in use, upgraded or kept. Where there are several tunnels, each has a share that the others leave free, so that the
+/// visitors of one tunnel cannot use up what the others need. Thread-safe.
 /// </summary>
+/// <remarks>
+/// The shares together are half of the limit; the other half goes to the first that asks. A tunnel that has less than its share finds a
+/// slot, as long as the shares of tunnels that came later did not make the others' use of the rest too large: then it gets the next ones.
+/// </remarks>
 internal sealed class BackendSlots
 {
-    private readonly Lock _gate = new();
-    private readonly LinkedList<Waiter> _waiters = new();
-    private readonly List<BackendPool> _pools = [];
-    private readonly List<ISlotHolder> _holders = [];
+    private readonly List<TunnelSlots> _tunnels = [];
     private readonly TimeProvider _timeProvider;
     private long _reportedShortAt;
+    private long _nextNumber;
     private int _taken;
     private int _waiting;
 
@@ -25,9 +28,6 @@ internal sealed class BackendSlots
         _reportedShortAt = timeProvider.GetTimestamp() - timeProvider.TimestampFrequency;
     }
 
-    /// <summary>No limit except the system's.</summary>
-    public static BackendSlots Unlimited() => new(int.MaxValue, TimeProvider.System);
-
     public int Limit { get; }
 
     /// <summary>Connections that there are, or are being opened.</summary>
@@ -35,6 +35,36 @@ internal sealed class BackendSlots
 
     /// <summary>How many requests wait.</summary>
     public int Waiting => Volatile.Read(ref _waiting);
+
+    /// <summary>Guards this and all its tunnels.</summary>
+    internal Lock Gate { get; } = new();
+
+    /// <summary>The tunnels in the order in which they came.</summary>
+    internal IReadOnlyList<TunnelSlots> TunnelsUnsynchronized => _tunnels;
+
+    /// <summary>How many slots the others leave to each tunnel.</summary>
+    private int Share => _tunnels.Count < 2 ? 0 : Limit / (2 * _tunnels.Count);
+
+    /// <summary>The slots of one more tunnel, until it is disposed of.</summary>
+    public TunnelSlots AddTunnel()
+    {
+        lock (Gate)
+        {
+            var tunnel = new TunnelSlots(this);
+            _tunnels.Add(tunnel);
+            return tunnel;
+        }
+    }
+
+    /// <summary>A tunnel is over. Connections that it still has keep their slots until they are closed.</summary>
+    public void Remove(TunnelSlots tunnel)
+    {
+        lock (Gate)
+        {
+            _tunnels.Remove(tunnel);
+            ServeUnsynchronized();
+        }
+    }
 
     /// <summary>Whether the last report of a shortage is a second ago; then the caller makes the next one.</summary>
     public bool MayReportShort()
@@ -45,214 +75,96 @@ internal sealed class BackendSlots
             && Interlocked.CompareExchange(ref _reportedShortAt, now, last) == last;
     }
 
-    /// <summary>A pool whose idle connections may make room.</summary>
-    public void Add(BackendPool pool)
+    /// <summary>A request begins to wait.</summary>
+    /// <returns>Its number: smaller than that of all that come later.</returns>
+    public long BeginWaitUnsynchronized()
     {
-        lock (_gate)
-        {
-            _pools.Add(pool);
-        }
+        _waiting++;
+        return _nextNumber++;
     }
 
-    /// <summary>A pool that is gone.</summary>
-    public void Remove(BackendPool pool)
-    {
-        lock (_gate)
-        {
-            _pools.Remove(pool);
-        }
-    }
+    /// <summary>A request waits no more.</summary>
+    public void EndWaitUnsynchronized() => _waiting--;
 
-    /// <summary>A holder whose connections may make room.</summary>
-    public void Add(ISlotHolder holder)
+    /// <summary>Takes a slot for a tunnel, if it may have one.</summary>
+    public bool TryTakeUnsynchronized(TunnelSlots tunnel)
     {
-        lock (_gate)
-        {
-            _holders.Add(holder);
-        }
-    }
-
-    /// <summary>A holder that is gone.</summary>
-    public void Remove(ISlotHolder holder)
-    {
-        lock (_gate)
-        {
-            _holders.Remove(holder);
-        }
-    }
-
-    /// <summary>Whether a request waits that a holder's own connections do not serve.</summary>
-    public bool HasOthersWaiting(ISlotHolder holder)
-    {
-        if (Waiting == 0)
+        if (!MayTakeUnsynchronized(tunnel, ReservedUnsynchronized(null), null))
         {
             return false;
         }
 
-        lock (_gate)
-        {
-            return _waiters.Any(waiter => waiter.Holder != holder);
-        }
-    }
-
-    /// <summary>
-    /// Takes a slot; where there is none, the oldest idle connection of any pool makes room, one of HTTP/2 without a request, or an end of
-    /// one in use.
-    /// </summary>
-    /// <param name="pool">Whose connection would do as well; null: only a slot will.</param>
-    /// <param name="cancellationToken">Gives up, and leaves the queue.</param>
-    /// <param name="holder">The caller, where it is one: its own connections do not give way to it.</param>
-    /// <returns>Null: the caller has a slot. Or a connection of its pool, which has its own.</returns>
-    /// <exception cref="OperationCanceledException">Gave up.</exception>
-    public ValueTask<BackendConnection?> TakeAsync(
-        BackendPool? pool, CancellationToken cancellationToken, ISlotHolder? holder = null)
-    {
-        Waiter waiter;
-        lock (_gate)
-        {
-            if (_taken < Limit && _waiters.Count == 0)
-            {
-                _taken++;
-                return new ValueTask<BackendConnection?>((BackendConnection?)null);
-            }
-
-            waiter = new Waiter(this, pool, holder);
-            _waiters.AddLast(waiter.Node);
-            _waiting = _waiters.Count;
-        }
-
-        if (!TryMakeRoom(pool))
-        {
-            GiveWay(holder);
-        }
-
-        return WaitAsync(waiter, cancellationToken);
-    }
-
-    /// <summary>A connection is closed, or was not opened: its slot goes to the request that waits longest.</summary>
-    public void Release()
-    {
-        lock (_gate)
-        {
-            if (!TryServeUnsynchronized(null))
-            {
-                _taken--;
-            }
-        }
-    }
-
-    /// <summary>Gives a connection of a pool to the request that waits longest, if that is one of the same pool.</summary>
-    public bool TryHandOver(BackendPool pool, BackendConnection connection)
-    {
-        if (Waiting == 0)
-        {
-            return false;
-        }
-
-        lock (_gate)
-        {
-            return _waiters.First is { } first && first.Value.Pool == pool && TryServeUnsynchronized(connection);
-        }
-    }
-
-    /// <summary>Closes an idle connection of a pool, of this one before others.</summary>
-    public bool TryMakeRoom(BackendPool? first)
-    {
-        if (first is not null && first.TryCloseIdle())
-        {
-            return true;
-        }
-
-        BackendPool[] pools;
-        lock (_gate)
-        {
-            pools = [.. _pools];
-        }
-
-        foreach (var pool in pools)
-        {
-            if (pool.TryCloseIdle())
-            {
-                return true;
-            }
-        }
-
-        return false;
-    }
-
-    private void GiveWay(ISlotHolder? taker)
-    {
-        ISlotHolder[] holders;
-        lock (_gate)
-        {
-            holders = [.. _holders];
-        }
-
-        foreach (var holder in holders)
-        {
-            if (holder != taker && holder.TryGiveWay())
-            {
-                return;
-            }
-        }
-    }
-
-    private static async ValueTask<BackendConnection?> WaitAsync(Waiter waiter, CancellationToken cancellationToken)
-    {
-        using (cancellationToken.UnsafeRegister(static (waiter, token) => ((Waiter)waiter!).GiveUp(token), waiter))
-        {
-            return await waiter.Task.ConfigureAwait(false);
-        }
-    }
-
-    private bool TryServeUnsynchronized(BackendConnection? connection)
-    {
-        if (_waiters.First is not { } first)
-        {
-            return false;
-        }
-
-        _waiters.Remove(first);
-        _waiting = _waiters.Count;
-        first.Value.SetResult(connection);
+        _taken++;
+        tunnel.Held++;
         return true;
     }
 
-    /// <summary>A place in the queue.</summary>
-    private sealed class Waiter : TaskCompletionSource<BackendConnection?>
+    /// <summary>A slot comes back: it goes to the request that waits longest of those whose tunnel may have one.</summary>
+    public void ReleaseUnsynchronized(TunnelSlots tunnel)
     {
-        private readonly BackendSlots _slots;
+        _taken--;
+        tunnel.Held--;
+        ServeUnsynchronized();
+    }
 
-        public Waiter(BackendSlots slots, BackendPool? pool, ISlotHolder? holder)
-            : base(TaskCreationOptions.RunContinuationsAsynchronously)
+    /// <summary>Whether a tunnel might have a slot now, or if another one gave one back.</summary>
+    public bool MayTakeUnsynchronized(TunnelSlots tunnel, TunnelSlots? releasing) =>
+        MayTakeUnsynchronized(tunnel, ReservedUnsynchronized(releasing), releasing);
+
+    /// <summary>The tunnel whose longest waiting request would get a slot that a tunnel gives back; null: there is none.</summary>
+    public TunnelSlots? NextUnsynchronized(TunnelSlots? releasing)
+    {
+        if (_waiting == 0)
         {
-            _slots = slots;
-            Pool = pool;
-            Holder = holder;
-            Node = new LinkedListNode<Waiter>(this);
+            return null;
         }
 
-        public BackendPool? Pool { get; }
-
-        public ISlotHolder? Holder { get; }
-
-        public LinkedListNode<Waiter> Node { get; }
-
-        public void GiveUp(CancellationToken token)
+        TunnelSlots? next = null;
+        var reserved = ReservedUnsynchronized(releasing);
+        foreach (var tunnel in _tunnels)
         {
-            lock (_slots._gate)
+            if (tunnel.OldestUnsynchronized is { } oldest
+                && (next is null || oldest < next.OldestUnsynchronized)
+                && MayTakeUnsynchronized(tunnel, reserved, releasing))
             {
-                if (Node.List is null)
-                {
-                    // It is served: the request finds out and gives it back.
-                    return;
-                }
-
-                _slots._waiters.Remove(Node);
-                _slots._waiting = _slots._waiters.Count;
+                next = tunnel;
             }
+        }
 
-            SetCanceled(token);
+        return next;
+    }
+
+    private void ServeUnsynchronized()
+    {
+        while (NextUnsynchronized(null) is { } next)
+        {
+            _taken++;
+            next.Held++;
+            next.ServeUnsynchronized(null);
         }
     }
+
+    private bool MayTakeUnsynchronized(TunnelSlots tunnel, long reserved, TunnelSlots? releasing)
+    {
+        var free = (long)Limit - _taken + (releasing is null ? 0 : 1);
+        var missing = Share - Held(tunnel, releasing);
+        return free > 0 && (missing > 0 || free > reserved);
+    }
+
+    /// <summary>How many slots are kept for tunnels that have less than their share.</summary>
+    private long ReservedUnsynchronized(TunnelSlots? releasing)
+    {
+        var (share, reserved) = (Share, 0L);
+        if (share > 0)
+        {
+            foreach (var tunnel in _tunnels)
+            {
+                reserved += Math.Max(0, share - Held(tunnel, releasing));
+            }
+        }
+
+        return reserved;
+    }
+
+    private static int Held(TunnelSlots tunnel, TunnelSlots? releasing) => tunnel.Held - (tunnel == releasing ? 1 : 0);
 }

@@ -25,7 +25,7 @@ internal sealed class BackendService : IDisposable
         IAgentEvents events,
         TimeProvider timeProvider,
         EpollLoop? loop,
-        BackendSlots? slots,
+        TunnelSlots? slots,
         ContainedFaults? faults,
         BufferPool buffers)
     {

@@ -22,7 +22,7 @@ internal sealed class ExchangeContext : IDisposable
         IAgentEvents events,
         TimeProvider timeProvider,
         EpollLoop? loop = null,
-        BackendSlots? slots = null,
+        TunnelSlots? slots = null,
         ContainedFaults? faults = null,
         BufferPool? buffers = null)
     {
@@ -130,10 +130,10 @@ internal sealed class ExchangeContext : IDisposable
     private void OnShortage(StreamResetDetail detail)
     {
         Interlocked.Increment(ref _shortages);
-        var slots = Connector.Slots;
+        var slots = Connector.Slots.All;
         if (slots.MayReportShort())
         {
-            Events.BackendConnectionsShort(slots.Limit, slots.Waiting, BackendWords.Shortage(detail, slots.Limit, slots.Waiting));
+            Events.BackendConnectionsShort(slots.Limit, slots.Waiting, BackendWords.Shortage(detail, slots));
         }
     }
 }

@@ -60,7 +60,7 @@ internal sealed class Http2Connections : IDisposable, ISlotHolder
     /// <summary>Where there may be no more connections: a place on one of another loop.</summary>
     public Http2Connection? TryReserveElsewhere(Http2LoopConnections loop)
     {
-        if (Connector.Slots.Taken < Connector.Slots.Limit)
+        if (Connector.Slots.HasRoom)
         {
             return null;
         }

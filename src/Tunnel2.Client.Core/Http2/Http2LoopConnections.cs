@@ -373,6 +373,7 @@ internal sealed class Http2LoopConnections
         public void GiveUp()
         {
             bool connects;
+            var hasRoom = _connections._owner.Connector.Slots.HasRoom;
             lock (_connections._gate)
             {
                 if (Node.List is null)
@@ -382,8 +383,7 @@ internal sealed class Http2LoopConnections
                 }
 
                 // One that is being opened is not held up by the limit while that has room.
-                var slots = _connections._owner.Connector.Slots;
-                connects = _connections._isOpening && slots.Taken < slots.Limit;
+                connects = _connections._isOpening && hasRoom;
                 _connections.RemoveUnsynchronized(this);
             }
 

@@ -24,7 +24,7 @@ internal sealed class AgentMetrics : IDisposable
     public AgentMetrics(string name, ExchangeContext exchanges, ReceiveBudget uploads, UplinkWays ways)
     {
         _meter = new Meter(new MeterOptions(MeterName) { Tags = [new("tunnel", name)] });
-        var slots = exchanges.Connector.Slots;
+        var slots = exchanges.Connector.Slots.All;
         Gauge("backend.connections", () => slots.Taken, "{connection}", "Connections to backends, those of all tunnels of the process.");
         Gauge("backend.connections.limit", () => slots.Limit, "{connection}", "How many there may be.");
         Gauge("backend.connections.waiting", () => slots.Waiting, "{request}", "Requests that wait for one.");

@@ -47,8 +47,8 @@ internal sealed class TunnelAgent : IAgentRunner
         int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
 
         // A connection within the process has no descriptor: the limit of streams bounds how many there are.
-        var slots = options.Upstream.InProcess is not null ? BackendSlots.Unlimited()
-            : _slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
+        using var slots = options.Upstream.InProcess is not null ? TunnelSlots.Unlimited()
+            : (_slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots).AddTunnel();
         var uploads = _uploads
             ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null)
             ?? _uploads;

@@ -11,13 +11,15 @@ public sealed class BackendSlotsTests : IDisposable
 
     private readonly ManualTimeProvider _time = new();
     private readonly BufferPool _buffers = new();
-    private readonly BackendSlots _slots;
+    private readonly BackendSlots _all;
+    private readonly TunnelSlots _slots;
     private readonly BackendPool _first;
     private readonly BackendPool _second;
 
     public BackendSlotsTests()
     {
-        _slots = new BackendSlots(2, _time);
+        _all = new BackendSlots(2, _time);
+        _slots = _all.AddTunnel();
         _first = Pool();
         _second = Pool();
     }
@@ -27,7 +29,7 @@ public sealed class BackendSlotsTests : IDisposable
     {
         Assert.True((await TakeAsync()) is null && (await TakeAsync()) is null);
         var (third, fourth) = (TakeAsync(), TakeAsync());
-        Assert.Equal((2, 2), (_slots.Taken, _slots.Waiting));
+        Assert.Equal((2, 2), (_all.Taken, _all.Waiting));
         Assert.False(third.IsCompleted);
         _slots.Release();
         Assert.Null(await third.WaitAsync(_limit));
@@ -36,7 +38,7 @@ public sealed class BackendSlotsTests : IDisposable
         Assert.Null(await fourth.WaitAsync(_limit));
         _slots.Release();
         _slots.Release();
-        Assert.Equal((0, 0), (_slots.Taken, _slots.Waiting));
+        Assert.Equal((0, 0), (_all.Taken, _all.Waiting));
     }
 
     [Fact]
@@ -48,11 +50,11 @@ public sealed class BackendSlotsTests : IDisposable
         var impatient = _slots.TakeAsync(null, cancelled.Token).AsTask();
         var patient = TakeAsync();
         await cancelled.CancelAsync();
-        Assert.Equal(1, _slots.Waiting);
+        Assert.Equal(1, _all.Waiting);
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => impatient.WaitAsync(_limit));
         _slots.Release();
         Assert.Null(await patient.WaitAsync(_limit));
-        Assert.Equal(2, _slots.Taken);
+        Assert.Equal(2, _all.Taken);
     }
 
     [Fact]
@@ -62,7 +64,7 @@ public sealed class BackendSlotsTests : IDisposable
         var connection = Connection();
         connection.Dispose();
         connection.Dispose();
-        Assert.Equal(0, _slots.Taken);
+        Assert.Equal(0, _all.Taken);
     }
 
     [Fact]
@@ -73,7 +75,7 @@ public sealed class BackendSlotsTests : IDisposable
         var idle = Connection();
         _second.Return(idle, ResponseKind.Body);
         Assert.Null(await _slots.TakeAsync(_first, CancellationToken.None).AsTask().WaitAsync(_limit));
-        Assert.Equal((2, 0), (_slots.Taken, _slots.Waiting));
+        Assert.Equal((2, 0), (_all.Taken, _all.Waiting));
         Assert.Equal(0, _second.Idle.Count);
     }
 
@@ -87,7 +89,7 @@ public sealed class BackendSlotsTests : IDisposable
         _first.Return(connection, ResponseKind.Body);
         Assert.Same(connection, await waiting.WaitAsync(_limit));
         Assert.True(connection.IsReused);
-        Assert.Equal(2, _slots.Taken);
+        Assert.Equal(2, _all.Taken);
     }
 
     [Fact]
@@ -98,7 +100,7 @@ public sealed class BackendSlotsTests : IDisposable
         var waiting = _slots.TakeAsync(_first, CancellationToken.None).AsTask();
         _second.Return(Connection(), ResponseKind.Body);
         Assert.Null(await waiting.WaitAsync(_limit));
-        Assert.Equal((2, 0), (_slots.Taken, _second.Idle.Count));
+        Assert.Equal((2, 0), (_all.Taken, _second.Idle.Count));
     }
 
     [Fact]
@@ -130,12 +132,129 @@ public sealed class BackendSlotsTests : IDisposable
     }
 
     [Fact]
+    public void A_tunnel_that_takes_all_it_can_leaves_the_others_their_share()
+    {
+        var all = new BackendSlots(16, _time);
+        using var greedy = all.AddTunnel();
+        using var other = all.AddTunnel();
+        _ = Enumerable.Range(0, 100).Select(_ => TakeAsync(greedy)).ToList();
+        Assert.Equal((12, 88), (all.Taken, all.Waiting));
+        Assert.False(greedy.HasRoom);
+
+        // Its share is there at once, and no request of the flood gets what comes back of it.
+        for (var i = 0; i < 3; i++)
+        {
+            Assert.True(other.HasRoom);
+            Assert.All(Enumerable.Range(0, 4).Select(_ => TakeAsync(other)), static request => Assert.True(request.IsCompleted));
+            Assert.Equal(16, all.Taken);
+            for (var slot = 0; slot < 4; slot++)
+            {
+                other.Release();
+            }
+        }
+
+        Assert.Equal((12, 88), (all.Taken, all.Waiting));
+        greedy.Release();
+        Assert.Equal((12, 87), (all.Taken, all.Waiting));
+    }
+
+    [Fact]
+    public async Task Beyond_the_shares_the_longest_wait_of_all_tunnels_is_served_first()
+    {
+        var all = new BackendSlots(8, _time);
+        using var one = all.AddTunnel();
+        using var two = all.AddTunnel();
+        for (var i = 0; i < 4; i++)
+        {
+            await Task.WhenAll(TakeAsync(one), TakeAsync(two)).WaitAsync(_limit);
+        }
+
+        var (first, second, third) = (TakeAsync(two), TakeAsync(one), TakeAsync(two));
+        one.Release();
+        await first.WaitAsync(_limit);
+        Assert.False(second.IsCompleted);
+        two.Release();
+        await second.WaitAsync(_limit);
+        two.Release();
+        await third.WaitAsync(_limit);
+        Assert.Equal((8, 0), (all.Taken, all.Waiting));
+    }
+
+    [Fact]
+    public async Task A_tunnel_that_ends_leaves_its_share_to_those_who_wait()
+    {
+        var all = new BackendSlots(8, _time);
+        using var one = all.AddTunnel();
+        var two = all.AddTunnel();
+        var flood = Enumerable.Range(0, 9).Select(_ => TakeAsync(one)).ToList();
+        Assert.Equal(6, all.Taken);
+        two.Dispose();
+        await Task.WhenAll(flood[..8]).WaitAsync(_limit);
+        Assert.False(flood[8].IsCompleted);
+    }
+
+    [Fact]
+    public async Task What_waits_in_a_tunnel_beyond_its_share_costs_another_no_kept_connection()
+    {
+        var all = new BackendSlots(8, _time);
+        using var greedy = all.AddTunnel();
+        using var other = all.AddTunnel();
+        using var pool = Pool(other);
+        _ = Enumerable.Range(0, 20).Select(_ => TakeAsync(greedy)).ToList();
+        await TakeAsync(other).WaitAsync(_limit);
+        Assert.False(other.IsWanted);
+        pool.Return(new BackendConnection(new FakeBackendTransport(), _buffers, other), ResponseKind.Body);
+        _ = TakeAsync(greedy);
+        Assert.Equal((7, 15, 1), (all.Taken, all.Waiting, pool.Idle.Count));
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public async Task Random_takes_and_releases_of_many_tunnels_keep_the_limit_the_shares_and_their_order(int seed)
+    {
+        var random = new Random(seed);
+        var all = new BackendSlots(random.Next(8, 60), _time);
+        var tunnels = Enumerable.Range(0, random.Next(2, 5)).Select(_ => all.AddTunnel()).ToList();
+        var share = all.Limit / (2 * tunnels.Count);
+        var requests = new List<Task>();
+        for (var step = 0; step < 5_000; step++)
+        {
+            var tunnel = tunnels[random.Next(tunnels.Count)];
+            if (tunnel.Held == 0 || random.Next(2) == 0)
+            {
+                var hasShare = tunnel.Held < share;
+                requests.Add(TakeAsync(tunnel));
+                Assert.True(requests[^1].IsCompleted || !hasShare, $"seed {seed}, step {step}: a share was not left");
+            }
+            else
+            {
+                tunnel.Release();
+            }
+
+            Assert.True(all.Taken <= all.Limit && all.Taken == tunnels.Sum(static one => one.Held), $"seed {seed}, step {step}");
+            Assert.All(tunnels.Where(static one => one.OldestUnsynchronized is not null), waits => Assert.True(
+                all.Limit - all.Taken <= tunnels.Where(one => one != waits).Sum(one => Math.Max(0, share - one.Held)),
+                $"seed {seed}, step {step}: a request waits for a slot that is free"));
+        }
+
+        while (tunnels.Find(static one => one.Held > 0) is { } left)
+        {
+            left.Release();
+        }
+
+        await Task.WhenAll(requests).WaitAsync(_limit);
+        Assert.Equal((0, 0), (all.Taken, all.Waiting));
+    }
+
+    [Fact]
     public void A_shortage_is_reported_once_a_second()
     {
-        Assert.True(_slots.MayReportShort());
-        Assert.False(_slots.MayReportShort());
+        Assert.True(_all.MayReportShort());
+        Assert.False(_all.MayReportShort());
         _time.Advance(TimeSpan.FromSeconds(1));
-        Assert.True(_slots.MayReportShort());
+        Assert.True(_all.MayReportShort());
     }
 
     [Theory]
@@ -172,10 +291,11 @@ public sealed class BackendSlotsTests : IDisposable
         _second.Dispose();
     }
 
-    private Task<BackendConnection?> TakeAsync() => _slots.TakeAsync(null, CancellationToken.None).AsTask();
+    private Task<BackendConnection?> TakeAsync(TunnelSlots? tunnel = null) =>
+        (tunnel ?? _slots).TakeAsync(null, CancellationToken.None).AsTask();
 
-    private BackendPool Pool() =>
-        new(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers, slots: _slots), _time, trustsBackend: true);
+    private BackendPool Pool(TunnelSlots? tunnel = null) =>
+        new(new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers, slots: tunnel ?? _slots), _time, trustsBackend: true);
 
     private BackendConnection Connection() => new(new FakeBackendTransport(), _buffers, _slots);
 

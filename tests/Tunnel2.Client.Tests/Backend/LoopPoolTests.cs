@@ -26,7 +26,7 @@ public sealed class LoopPoolTests : IDisposable
     [Fact]
     public void A_connection_is_used_again_on_its_own_loop()
     {
-        var pool = Pool(BackendSlots.Unlimited());
+        var pool = Pool(TunnelSlots.Unlimited());
         var (first, second) = (Connection(0), Connection(1));
         pool.Return(first, ResponseKind.Body);
         pool.Return(second, ResponseKind.Body);
@@ -40,7 +40,7 @@ public sealed class LoopPoolTests : IDisposable
     [Fact]
     public void What_may_be_kept_is_counted_over_all_loops()
     {
-        var pool = Pool(BackendSlots.Unlimited());
+        var pool = Pool(TunnelSlots.Unlimited());
         for (var i = 0; i < IdleConnections.Max; i++)
         {
             pool.Return(Connection(i % Loops), ResponseKind.Body);
@@ -59,7 +59,7 @@ public sealed class LoopPoolTests : IDisposable
     [Fact]
     public void What_may_rest_is_counted_over_all_loops()
     {
-        var pool = Pool(BackendSlots.Unlimited(), trusts: false);
+        var pool = Pool(TunnelSlots.Unlimited(), trusts: false);
         for (var i = 0; i < IdleConnections.MaxResting; i++)
         {
             pool.Return(Connection(i % Loops), ResponseKind.Body);
@@ -74,7 +74,7 @@ public sealed class LoopPoolTests : IDisposable
     [Fact]
     public async Task Where_there_may_be_no_more_the_one_that_is_idle_longest_on_any_loop_is_closed_for_a_new_one()
     {
-        var slots = new BackendSlots(2, _time);
+        var slots = new BackendSlots(2, _time).AddTunnel();
         var pool = Pool(slots);
         var (older, younger) = (await NewAsync(slots, 2), await NewAsync(slots, 0));
         pool.Return(older, ResponseKind.Body);
@@ -84,14 +84,14 @@ public sealed class LoopPoolTests : IDisposable
         Assert.Null(await slots.TakeAsync(pool, CancellationToken.None).AsTask().WaitAsync(_limit));
         Assert.True(Fake(older).IsDiscarded);
         Assert.False(Fake(younger).IsDisposed);
-        Assert.Equal((2, 0, 1), (slots.Taken, slots.Waiting, pool.Idle.Count));
+        Assert.Equal((2, 0, 1), (slots.All.Taken, slots.All.Waiting, pool.Idle.Count));
     }
 
     [Fact]
     public async Task A_connection_that_the_pool_closes_throws_nothing_on_its_loop()
     {
         await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
-        var pool = Pool(BackendSlots.Unlimited(), port: server.Port);
+        var pool = Pool(TunnelSlots.Unlimited(), port: server.Port);
         var (connection, _) = await pool.ConnectAsync(fresh: false, CancellationToken.None, Loop(0));
         pool.Return(connection!, ResponseKind.Body);
         var loop = await OnLoopAsync();
@@ -131,18 +131,18 @@ public sealed class LoopPoolTests : IDisposable
             await connection.WriteAsync("answer");
             await connection.WaitForEndAsync();
         });
-        var slots = new BackendSlots(1, _time);
+        var slots = new BackendSlots(1, _time).AddTunnel();
         var pool = Pool(slots, port: server.Port);
         var (connection, _) = await pool.ConnectAsync(fresh: false, CancellationToken.None, Loop(0));
         Assert.Same(Loop(0), connection!.Transport.Home);
         var waiting = pool.ConnectAsync(fresh: false, CancellationToken.None, Loop(1)).AsTask();
-        Assert.Equal(1, slots.Waiting);
+        Assert.Equal(1, slots.All.Waiting);
 
         // As a loop does it: without the context of a test, which would take the wait's end elsewhere.
         await Task.Run(() => pool.Return(connection, ResponseKind.Body));
         Assert.Same(connection, (await waiting.WaitAsync(_limit)).Connection);
         Assert.Same(Loop(1), connection.Transport.Home);
-        Assert.Equal((0, 1, 1), (Loop(0).HandleCount, Loop(1).HandleCount, slots.Taken));
+        Assert.Equal((0, 1, 1), (Loop(0).HandleCount, Loop(1).HandleCount, slots.All.Taken));
 
         // The wait that began on the one loop ends on the other.
         var answered = WaitAsync(connection);
@@ -153,7 +153,7 @@ public sealed class LoopPoolTests : IDisposable
         Assert.Null(pool.TryRent(Loop(0)));
         Assert.Same(connection, pool.TryRent(Loop(1)));
         connection.Dispose();
-        Assert.Equal((0, 0), (slots.Taken, Loop(1).HandleCount));
+        Assert.Equal((0, 0), (slots.All.Taken, Loop(1).HandleCount));
 
         async Task<bool> WaitAsync(BackendConnection connection)
         {
@@ -165,7 +165,7 @@ public sealed class LoopPoolTests : IDisposable
     [Fact]
     public async Task What_is_idle_on_a_loop_that_its_last_uplink_has_left_is_closed_and_given_back()
     {
-        var slots = new BackendSlots(10, _time);
+        var slots = new BackendSlots(10, _time).AddTunnel();
         var pool = Pool(slots);
         pool.Idle.Enter(Loop(0));
         pool.Idle.Enter(Loop(1));
@@ -174,34 +174,34 @@ public sealed class LoopPoolTests : IDisposable
         pool.Return(stays, ResponseKind.Body);
         pool.Return(goes, ResponseKind.Body);
         pool.Idle.Leave(Loop(1));
-        Assert.Equal((3, 2), (slots.Taken, pool.Idle.Count));
+        Assert.Equal((3, 2), (slots.All.Taken, pool.Idle.Count));
         pool.Idle.Leave(Loop(1));
         Assert.True(Fake(goes).IsDisposed);
-        Assert.Equal((2, 1), (slots.Taken, pool.Idle.Count));
+        Assert.Equal((2, 1), (slots.All.Taken, pool.Idle.Count));
 
         // One that was in use in that time finds no loop there either.
         pool.Return(late, ResponseKind.Body);
         Assert.True(Fake(late).IsDisposed);
-        Assert.Equal((1, 1), (slots.Taken, pool.Idle.Count));
+        Assert.Equal((1, 1), (slots.All.Taken, pool.Idle.Count));
         pool.Idle.Enter(Loop(1));
         pool.Return(await NewAsync(slots, 1), ResponseKind.Body);
-        Assert.Equal((2, 2), (slots.Taken, pool.Idle.Count));
+        Assert.Equal((2, 2), (slots.All.Taken, pool.Idle.Count));
     }
 
     [Fact]
     public async Task A_session_that_is_lost_finds_its_connections_again_unless_it_comes_back_elsewhere()
     {
-        var slots = new BackendSlots(10, _time);
+        var slots = new BackendSlots(10, _time).AddTunnel();
         var pool = Pool(slots);
         pool.Idle.Enter(Loop(0));
         pool.Return(await NewAsync(slots, 0), ResponseKind.Body);
         pool.Idle.Leave(Loop(0));
-        Assert.Equal((1, 1), (slots.Taken, pool.Idle.Count));
+        Assert.Equal((1, 1), (slots.All.Taken, pool.Idle.Count));
         pool.Idle.Enter(Loop(0));
         Assert.Equal(1, pool.Idle.Count);
         pool.Idle.Leave(Loop(0));
         pool.Idle.Enter(Loop(2));
-        Assert.Equal((0, 0), (slots.Taken, pool.Idle.Count));
+        Assert.Equal((0, 0), (slots.All.Taken, pool.Idle.Count));
     }
 
     [Fact]
@@ -209,7 +209,7 @@ public sealed class LoopPoolTests : IDisposable
     {
         for (var run = 0; run < 30; run++)
         {
-            var slots = new BackendSlots(random.Next(1, 12), _time);
+            var slots = new BackendSlots(random.Next(1, 12), _time).AddTunnel();
             using var pool = Pool(slots);
             var model = new PoolModel(pool, slots, Loop, Loops);
             for (var step = 0; step < 400; step++)
@@ -237,13 +237,13 @@ public sealed class LoopPoolTests : IDisposable
         return _engine!.Loops[number];
     }
 
-    private BackendPool Pool(BackendSlots slots, bool trusts = true, int port = 1) =>
+    private BackendPool Pool(TunnelSlots slots, bool trusts = true, int port = 1) =>
         _pool = new BackendPool(new BackendConnector(new BackendTarget(false, "127.0.0.1", port), _buffers, slots: slots), _time, trusts);
 
-    private BackendConnection Connection(int loop, BackendSlots? slots = null) =>
+    private BackendConnection Connection(int loop, TunnelSlots? slots = null) =>
         new(new FakeBackendTransport { Home = Loop(loop) }, _buffers, slots);
 
-    private async Task<BackendConnection> NewAsync(BackendSlots slots, int loop)
+    private async Task<BackendConnection> NewAsync(TunnelSlots slots, int loop)
     {
         Assert.Null(await slots.TakeAsync(null, CancellationToken.None));
         return Connection(loop, slots);

@@ -9,7 +9,7 @@ namespace Tunnel2.Client.Tests.Backend;
 internal sealed class PoolModel
 {
     private readonly BackendPool _pool;
-    private readonly BackendSlots _slots;
+    private readonly TunnelSlots _slots;
     private readonly Func<int, EpollLoop> _loop;
     private readonly BufferPool _buffers = new();
 
@@ -18,7 +18,7 @@ internal sealed class PoolModel
     private readonly List<BackendConnection> _inUse = [];
     private readonly int[] _uplinks;
 
-    public PoolModel(BackendPool pool, BackendSlots slots, Func<int, EpollLoop> loop, int loops)
+    public PoolModel(BackendPool pool, TunnelSlots slots, Func<int, EpollLoop> loop, int loops)
     {
         _pool = pool;
         _slots = slots;
@@ -65,7 +65,7 @@ internal sealed class PoolModel
     public void Check()
     {
         Assert.Equal(_idle.Sum(static idle => idle.Count), _pool.Idle.Count);
-        Assert.Equal(_pool.Idle.Count + _inUse.Count, _slots.Taken);
+        Assert.Equal(_pool.Idle.Count + _inUse.Count, _slots.All.Taken);
         Assert.All(_idle.SelectMany(static idle => idle).Concat(_inUse), static connection => Assert.False(Fake(connection).IsDisposed));
         Assert.Equal(0, _buffers.Outstanding);
     }
@@ -74,13 +74,13 @@ internal sealed class PoolModel
     public void End()
     {
         _pool.Dispose();
-        Assert.Equal(_inUse.Count, _slots.Taken);
+        Assert.Equal(_inUse.Count, _slots.All.Taken);
         foreach (var connection in _inUse)
         {
             _pool.Return(connection, ResponseKind.Body);
         }
 
-        Assert.Equal((0, 0), (_slots.Taken, _pool.Idle.Count));
+        Assert.Equal((0, 0), (_slots.All.Taken, _pool.Idle.Count));
     }
 
     /// <summary>An exchange on a loop wants a connection: the youngest there, or a new one, for which the longest idle of any loop makes
@@ -93,7 +93,7 @@ internal sealed class PoolModel
         Assert.Same(expected, rented);
         if (rented is null)
         {
-            if (_slots.Taken == _slots.Limit)
+            if (_slots.All.Taken == _slots.All.Limit)
             {
                 if (_idle.All(static idle => idle.Count == 0))
                 {

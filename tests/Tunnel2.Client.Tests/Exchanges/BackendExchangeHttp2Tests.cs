@@ -97,7 +97,7 @@ public sealed class BackendExchangeHttp2Tests
     private static async Task EndAsync(ExchangeFixture fixture, ScriptedBackend service)
     {
         service.Close();
-        await fixture.UntilAsync(() => fixture.Context.Connector.Slots.Taken == 0, "the connection to the service is closed");
+        await fixture.UntilAsync(() => fixture.Context.Connector.Slots.All.Taken == 0, "the connection to the service is closed");
     }
 
     private static Task SendAsync(ScriptedBackend service, Http2FrameType type, Http2FrameFlags flags, int id, string payload)

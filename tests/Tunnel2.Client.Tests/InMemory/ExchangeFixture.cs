@@ -23,7 +23,7 @@ internal sealed class ExchangeFixture
     private readonly UplinkExchanges _exchanges;
     private readonly TestEngine _engine;
 
-    private ExchangeFixture(TestEngine engine, AgentOptions options, bool wantsRequests, BackendSlots? slots)
+    private ExchangeFixture(TestEngine engine, AgentOptions options, bool wantsRequests, TunnelSlots? slots)
     {
         _engine = engine;
         Events = new RecordedRequests(wantsRequests);
@@ -75,7 +75,8 @@ internal sealed class ExchangeFixture
         TestEngine.RunAsync(EngineKind.Inline, async engine =>
         {
             var fixture = new ExchangeFixture(
-                engine, options ?? Options, wantsRequests, connections is { } limit ? new BackendSlots(limit, TimeProvider.System) : null);
+                engine, options ?? Options, wantsRequests,
+                connections is { } limit ? new BackendSlots(limit, TimeProvider.System).AddTunnel() : null);
             await body(fixture);
             await fixture.EndAsync();
         });
