@@ -45,6 +45,10 @@ internal sealed class BufferPool
     /// <summary>Buffers rented and not returned.</summary>
     public long Outstanding => Volatile.Read(ref _largeOutstanding) + _sizes.Sum(static size => size.Outstanding);
 
+    /// <summary>The same by size in bytes; the size 0 has those that are larger than all that are kept.</summary>
+    internal IEnumerable<(int Size, long Count)> OutstandingBySize =>
+        _sizes.Select(static size => (size.Length, size.Outstanding)).Append((0, Volatile.Read(ref _largeOutstanding)));
+
     public byte[] Rent(int minimumLength)
     {
         if (minimumLength <= LargestKept)
@@ -78,6 +82,8 @@ internal sealed class BufferPool
         private long _outstanding;
         private int _unused;
         private long _trimAt = Environment.TickCount64 + TrimPeriodMilliseconds;
+
+        public int Length => length;
 
         /// <summary>Rented and not returned; each size counts its own, under the lock that it takes anyway.</summary>
         public long Outstanding => Volatile.Read(ref _outstanding);

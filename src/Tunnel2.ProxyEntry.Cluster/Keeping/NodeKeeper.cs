@@ -195,7 +195,7 @@ internal sealed class NodeKeeper
 
             try
             {
-                await RenewWhileTellingAsync(lease, cancellationToken).ConfigureAwait(false);
+                await RenewWhileReportingAsync(lease, cancellationToken).ConfigureAwait(false);
                 await ReportAsync(lease, work, cancellationToken).ConfigureAwait(false);
             }
             catch (StoreUnavailableException exception) when (exception.IsLocked && locked < MostLocked)
@@ -253,7 +253,7 @@ internal sealed class NodeKeeper
     }
 
     /// <summary>Many names take longer than a lease.</summary>
-    private async Task RenewWhileTellingAsync(NodeLease lease, CancellationToken cancellationToken)
+    private async Task RenewWhileReportingAsync(NodeLease lease, CancellationToken cancellationToken)
     {
         if (_node.MayServe)
         {

@@ -7,6 +7,12 @@ namespace Tunnel2.ProxyEntry.Oidc;
 /// <summary>One gate: who may enter, and for how long. Thread-safe.</summary>
 internal sealed class OidcGate
 {
+    /// <summary>Requests for a gate's paths that run at once.</summary>
+    public const int MostVisits = 64;
+
+    /// <summary>Cookies that are opened at once, or wait for it.</summary>
+    public const int MostOpenings = 256;
+
     private const int LongestEmail = 254;
 
     private readonly FrozenSet<string> _emails;
@@ -25,7 +31,10 @@ internal sealed class OidcGate
     public OidcEntry Entry { get; }
 
     /// <summary>The requests for its paths that run.</summary>
-    public OidcVisits Visits { get; } = new();
+    public OidcVisits Visits { get; } = new(MostVisits);
+
+    /// <summary>The cookies that are opened, or wait for it.</summary>
+    public OidcVisits Openings { get; } = new(MostOpenings);
 
     /// <summary>Which of a user's groups count here: the others need not be remembered.</summary>
     public string[] Known(IEnumerable<string> groups) => [.. groups.Where(_groups.Contains).Distinct(StringComparer.Ordinal)];

@@ -15,9 +15,6 @@ namespace Tunnel2.ProxyEntry.Oidc;
 /// </summary>
 internal sealed class OidcSignIn : ISignIn, IDisposable
 {
-    /// <summary>How many cookies are opened or wait for it.</summary>
-    public const int MostOpenings = 256;
-
     private readonly FrozenDictionary<string, OidcGate> _gates;
     private readonly ServiceProvider? _services;
     private readonly OidcSessions? _sessions;
@@ -25,7 +22,6 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     private readonly OncePerSecond _lines;
     private readonly ILogger _logger;
     private readonly SemaphoreSlim _places = new(Math.Max(1, Environment.ProcessorCount / 2));
-    private int _openings;
 
     /// <exception cref="IOException">The keys of sessions cannot be kept.</exception>
     public OidcSignIn(ProxyEntrySettings settings, TimeProvider time, ILogger<OidcSignIn> logger)
@@ -48,13 +44,8 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     /// <inheritdoc/>
     public async Task<SignInVerdict> OpenAsync(SignInPlace place, PendingSession session, CancellationToken cancellationToken)
     {
-        if (!_gates.TryGetValue(place.Gate, out var gate) || Interlocked.Increment(ref _openings) > MostOpenings)
+        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Openings.TryBegin(place.Tunnel))
         {
-            if (gate is not null)
-            {
-                Interlocked.Decrement(ref _openings);
-            }
-
             return new SignInVerdict(null, IsBusy: true);
         }
 
@@ -73,7 +64,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
         finally
         {
-            Interlocked.Decrement(ref _openings);
+            gate.Openings.End(place.Tunnel);
         }
     }
 

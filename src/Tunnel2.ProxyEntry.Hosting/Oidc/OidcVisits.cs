@@ -1,16 +1,16 @@
 namespace Tunnel2.ProxyEntry.Oidc;
 
 /// <summary>
-/// Counts the requests for a gate's own paths that run: a provider that does not answer holds up its own gate alone, and who calls one
-/// tunnel again and again no other. Thread-safe.
+/// Counts what runs at once for a gate: a provider that does not answer, or a flood of forged cookies, holds up its own gate alone, and
+/// who calls one tunnel again and again no other. Thread-safe.
 /// </summary>
-internal sealed class OidcVisits
+/// <param name="most">How many may run at once.</param>
+internal sealed class OidcVisits(int most)
 {
-    /// <summary>How many run at once.</summary>
-    public const int Most = 64;
+    private const int Tunnels = 4;
 
-    /// <summary>How many of them for one tunnel.</summary>
-    public const int MostOfTunnel = 16;
+    /// <summary>How many may run at once for one tunnel.</summary>
+    public int MostOfTunnel { get; } = most / Tunnels;
 
     private readonly Lock _gate = new();
     private readonly Dictionary<string, int> _tunnels = new(StringComparer.Ordinal);
@@ -23,7 +23,7 @@ internal sealed class OidcVisits
         lock (_gate)
         {
             var own = _tunnels.GetValueOrDefault(tunnel);
-            if (_count == Most || own == MostOfTunnel)
+            if (_count == most || own == MostOfTunnel)
             {
                 return false;
             }

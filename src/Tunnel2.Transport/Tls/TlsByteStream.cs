@@ -107,42 +107,40 @@ internal sealed class TlsByteStream : Stream
     /// </summary>
     public void EndHandshake() => _isHandshake = false;
 
-    /// <summary>Keeps written bytes until <see cref="FlushGatheredAsync"/>, or until there are many.</summary>
+    /// <summary>Keeps written bytes until <see cref="SendGatheredAsync"/>, or until there are many.</summary>
     public void BeginGathering() => _isGathering = true;
 
     /// <summary>Sends the gathered bytes.</summary>
-    public async ValueTask FlushGatheredAsync()
+    public ValueTask SendGatheredAsync()
+    {
+        var length = _gatheredLength;
+        _gatheredLength = 0;
+        return length == 0 ? default : _transport.SendAsync(_gathered.AsMemory(0, length));
+    }
+
+    /// <summary>
+    /// Gives the buffer of gathered bytes back. By the writer, also after a failure: no other thread knows when the transport has done
+    /// with it.
+    /// </summary>
+    public void EndGathering()
     {
         _isGathering = false;
-        try
+        _gatheredLength = 0;
+        if (_gathered is { } buffer)
         {
-            await SendGatheredAsync().ConfigureAwait(false);
-        }
-        finally
-        {
-            if (_gathered is { } buffer)
-            {
-                _gathered = null;
-                _buffers.Return(buffer);
-            }
+            _gathered = null;
+            _buffers.Return(buffer);
         }
     }
 
     /// <summary>
-    /// Gives the buffers back. Call it after the last write, and after the transport was aborted: a pending read gives its buffer back
-    /// itself.
+    /// Gives the buffer of received bytes back. Call it after the transport was aborted: a pending read gives its buffer back itself.
     /// </summary>
-    public void ReturnBuffers()
+    public void ReturnBuffer()
     {
         if (Interlocked.Exchange(ref _use, Closed) == Free)
         {
             ReturnReceived();
-        }
-
-        if (_gathered is { } gathered)
-        {
-            _gathered = null;
-            _buffers.Return(gathered);
         }
     }
 
@@ -339,12 +337,5 @@ internal sealed class TlsByteStream : Stream
     {
         await SendGatheredAsync().ConfigureAwait(false);
         Gather(buffer.Span);
-    }
-
-    private ValueTask SendGatheredAsync()
-    {
-        var length = _gatheredLength;
-        _gatheredLength = 0;
-        return length == 0 ? default : _transport.SendAsync(_gathered.AsMemory(0, length));
     }
 }

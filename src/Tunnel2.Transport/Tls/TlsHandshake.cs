@@ -171,7 +171,7 @@ internal static class TlsHandshake
     private static async ValueTask EndAsync(SslStream tls, TlsByteStream bytes)
     {
         await tls.DisposeAsync().ConfigureAwait(false);
-        bytes.ReturnBuffers();
+        bytes.ReturnBuffer();
     }
 
     /// <summary>

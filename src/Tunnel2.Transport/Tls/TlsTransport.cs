@@ -121,7 +121,7 @@ internal sealed class TlsTransport : IUplinkTransport
         Abort();
         await _shutdown.ConfigureAwait(false);
         await _tls.DisposeAsync().ConfigureAwait(false);
-        _bytes.ReturnBuffers();
+        _bytes.ReturnBuffer();
         await _transport.DisposeAsync().ConfigureAwait(false);
     }
 
@@ -158,11 +158,15 @@ internal sealed class TlsTransport : IUplinkTransport
         {
             _bytes.BeginGathering();
             await _tls.WriteAsync(buffer).ConfigureAwait(false);
-            await _bytes.FlushGatheredAsync().ConfigureAwait(false);
+            await _bytes.SendGatheredAsync().ConfigureAwait(false);
         }
         catch (Exception exception) when (IsEnd(exception))
         {
             throw Aborted(exception);
+        }
+        finally
+        {
+            _bytes.EndGathering();
         }
     }
 

@@ -303,12 +303,14 @@ public sealed class Http2ExchangeTests
         var body = new byte[200_000];
         Random.Shared.NextBytes(body);
         byte[]? came = null;
+        var uploads = new AsyncCounter("uploads that the service knows of");
         await Http2Service.RunAsync(
             async (service, _) =>
             {
                 // An answer comes after the service's SETTINGS: from then on the agent knows them.
                 await service.AnswerAsync((await service.ReadRequestAsync()).Id, "first");
                 var upload = await service.ReadRequestAsync();
+                uploads.Increment();
 
                 // Another request passes before a byte of the body does: its head is the next frame.
                 var other = await service.ReadUntilAsync(static frame => frame.Type is 0 or 1);
@@ -332,6 +334,9 @@ public sealed class Http2ExchangeTests
                 Assert.Equal("first", (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Body);
                 var upload = await visitor.OpenAsync(Http2Visitor.Request(isTls: false, path: "/upload", method: "POST"));
                 var sending = upload.WriteAsync(body, end: true);
+
+                // Two requests that wait on the pool may change places.
+                await uploads.WaitForAsync(1);
                 Assert.Equal("other", (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Body);
                 Assert.Equal((200, "well"), await upload.ReadWholeAsync() is var answer ? (answer.Status, answer.Body) : default);
                 await sending;

@@ -28,9 +28,9 @@ public sealed class OidcSignInTests : IDisposable
         var time = new ManualTimeProvider();
         using var gates = new OidcSignIn(settings, time, NullLogger<OidcSignIn>.Instance);
         List<Task<(ErrorResponse? Answer, ProxyError Error)>> held = [];
-        for (var tunnel = 0; held.Count < OidcVisits.Most; tunnel++)
+        for (var tunnel = 0; held.Count < OidcGate.MostVisits; tunnel++)
         {
-            for (var visit = 0; visit < OidcVisits.MostOfTunnel; visit++)
+            for (var visit = 0; visit < OidcGate.MostVisits / 4; visit++)
             {
                 held.Add(VisitAsync("staff", $"web-{tunnel}"));
             }

@@ -32,7 +32,7 @@ public sealed class TlsByteStreamTests : IDisposable
             Assert.Equal(0, await waiting.WaitAsync(_limit));
             Assert.Equal(20, await stream.ReadAsync(new byte[100]).AsTask().WaitAsync(_limit));
             await transport.DisposeAsync();
-            stream.ReturnBuffers();
+            stream.ReturnBuffer();
             Assert.Equal(0, _buffers.Outstanding);
         }
     }
@@ -52,13 +52,40 @@ public sealed class TlsByteStreamTests : IDisposable
                 var reading = stream.ReadAsync(new byte[100]).AsTask();
                 Assert.Equal(1, _buffers.Outstanding);
                 transport.Abort();
-                stream.ReturnBuffers();
+                stream.ReturnBuffer();
                 await Assert.ThrowsAsync<IOException>(() => reading.WaitAsync(_limit));
                 Assert.Equal(0, _buffers.Outstanding);
                 await Assert.ThrowsAsync<IOException>(() => stream.ReadAsync(new byte[100]).AsTask());
-                stream.ReturnBuffers();
+                stream.ReturnBuffer();
                 Assert.Equal(0, _buffers.Outstanding);
             }
+        }
+    }
+
+    [Fact]
+    public async Task Gathered_bytes_keep_their_buffer_until_the_writer_is_done_with_it()
+    {
+        var (left, right) = await LoopbackPair.ConnectAsync();
+        using (right)
+        {
+            var transport = EpollChannel.AdoptUplink(_loop, left);
+            await using var stream = Create(transport, isUplink: true);
+            stream.BeginGathering();
+            Task writing;
+            do
+            {
+                writing = stream.WriteAsync(new byte[16 * 1024]).AsTask();
+            }
+            while (writing.IsCompleted);
+            transport.Abort();
+            stream.ReturnBuffer();
+            Assert.Equal(1, _buffers.Outstanding);
+            await Assert.ThrowsAsync<IOException>(() => writing.WaitAsync(_limit));
+
+            // TLS may not have noticed the end yet, and writes one more record.
+            await stream.WriteAsync(new byte[1000]);
+            stream.EndGathering();
+            Assert.Equal(0, _buffers.Outstanding);
         }
     }
 
