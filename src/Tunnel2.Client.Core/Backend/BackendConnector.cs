@@ -94,6 +94,12 @@ internal sealed class BackendConnector
             return (null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
         }
 
+        if (pool is not null && loop is not null && await pool.TryRentInTurnAsync(loop).ConfigureAwait(false) is { } returned)
+        {
+            Slots.Release();
+            return (returned, BackendFailure.None);
+        }
+
         var result = await OpenInSlotAsync(pool, null, loop, deadline.Token).ConfigureAwait(false);
         if (!cancellationToken.IsCancellationRequested && !result.Failure.IsOfThisSide)
         {

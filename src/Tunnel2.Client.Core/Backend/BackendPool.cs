@@ -98,6 +98,14 @@ internal sealed class BackendPool : IDisposable
         }
     }
 
+    /// <summary>Waits for the turn to open a connection on a loop; see <see cref="LoopOpenings"/>.</summary>
+    /// <returns>A connection that came back in that time; null: a new one has to be opened.</returns>
+    public ValueTask<BackendConnection?> TryRentInTurnAsync(EpollLoop loop)
+    {
+        var turn = Idle.On(loop).Openings!.NextAsync();
+        return turn.IsCompleted ? turn : RentAfterAsync(turn, loop);
+    }
+
     /// <summary>Opens a new connection, or waits for one where there may be no more.</summary>
     /// <param name="fresh">Whether it has to be new.</param>
     /// <param name="cancellationToken">Gives up.</param>
@@ -131,6 +139,11 @@ internal sealed class BackendPool : IDisposable
         if (!connection.TryBecomeIdle(this, response, now))
         {
             End(connection);
+            return;
+        }
+
+        if (reuse != Reuse.AfterRest && Idle.Beside(connection).Openings?.TryHandOver(connection) == true)
+        {
             return;
         }
 
@@ -210,6 +223,9 @@ internal sealed class BackendPool : IDisposable
         _connector.Slots.Remove(this);
         Idle.End();
     }
+
+    private async ValueTask<BackendConnection?> RentAfterAsync(ValueTask<BackendConnection?> turn, EpollLoop loop) =>
+        await turn.ConfigureAwait(false) ?? TryRent(loop);
 
     private bool HasRested(BackendConnection connection, long now) => now - connection.IdleSince >= _restTicks;
 

@@ -58,10 +58,11 @@ internal sealed class IdleConnections
     }
 
     /// <summary>Those that live on a loop; without loops, all.</summary>
-    public LoopIdle On(EpollLoop? loop) => On(loop?.Number ?? 0);
+    public LoopIdle On(EpollLoop? loop) => Volatile.Read(ref _loops[loop?.Number ?? 0]) ?? Add(loop);
 
     /// <summary>Those that live where a connection does.</summary>
-    public LoopIdle Beside(BackendConnection connection) => On(connection.LoopNumber);
+    public LoopIdle Beside(BackendConnection connection) =>
+        Volatile.Read(ref _loops[connection.LoopNumber]) ?? Add(connection.Transport.Home as EpollLoop);
 
     /// <summary>An uplink of the tunnel is to live on a loop: what its exchanges leave there is kept from now on.</summary>
     public void Enter(EpollLoop? loop) => ChangeUplinks(loop, 1);
@@ -216,16 +217,14 @@ internal sealed class IdleConnections
         }
     }
 
-    private LoopIdle On(int number) => Volatile.Read(ref _loops[number]) ?? Add(number);
-
-    private LoopIdle Add(int number)
+    private LoopIdle Add(EpollLoop? loop)
     {
         lock (_uplinksGate)
         {
-            ref var place = ref _loops[number];
+            ref var place = ref _loops[loop?.Number ?? 0];
             if (place is null)
             {
-                Volatile.Write(ref place, new LoopIdle { IsLeft = _uplinks > 0 });
+                Volatile.Write(ref place, new LoopIdle(loop) { IsLeft = _uplinks > 0 });
                 _used = [.. _used, place!];
             }
 

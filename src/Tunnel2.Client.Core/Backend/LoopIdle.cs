@@ -1,9 +1,11 @@
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Transport.Epoll;
 
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>Idle connections that live on one event loop, or, where there are no loops, all of them.</summary>
-internal sealed class LoopIdle
+/// <param name="loop">The loop; null: there are none.</param>
+internal sealed class LoopIdle(EpollLoop? loop)
 {
     /// <summary>Guards what is here, and the lists' connections as far as they belong to those. Nothing else is taken under it.</summary>
     public ShortLock Gate { get; } = new();
@@ -13,6 +15,9 @@ internal sealed class LoopIdle
 
     /// <summary>Those that rest first.</summary>
     public IdleList Resting { get; } = new();
+
+    /// <summary>Begins new ones here; null where there are no loops.</summary>
+    public LoopOpenings? Openings { get; } = loop is null ? null : new LoopOpenings(loop);
 
     /// <summary>Whether no uplink lives on the loop any more while others are elsewhere.</summary>
     public bool IsLeft { get; set; }

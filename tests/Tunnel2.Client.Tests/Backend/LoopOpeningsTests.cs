@@ -1,0 +1,141 @@
+using Tunnel2.Client.Core.Backend;
+using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
+
+namespace Tunnel2.Client.Tests.Backend;
+
+public sealed class LoopOpeningsTests : IDisposable
+{
+    private const int Most = LoopOpenings.MostInRound;
+    private static readonly TimeSpan _limit = AsyncCounter.DefaultTimeout;
+
+    private readonly BufferPool _buffers = new();
+    private readonly EpollEngine? _engine = EngineSetup.HasEpoll ? new EpollEngine(1) : null;
+
+    [Fact]
+    public async Task A_few_begin_in_a_round_and_all_others_in_the_next_ones_in_their_order()
+    {
+        var openings = Create();
+        List<int> order = [];
+        List<Task> all = [];
+        var rounds = new HashSet<long>();
+        await InOneRoundAsync(() =>
+        {
+            for (var i = 0; i < 10 * Most; i++)
+            {
+                all.Add(TakeAsync(i));
+            }
+
+            Assert.Equal(Enumerable.Range(0, Most), order);
+            Assert.Equal(9 * Most, openings.Waiting);
+        });
+        await Task.WhenAll(all).WaitAsync(_limit);
+        Assert.Equal(Enumerable.Range(0, 10 * Most), order);
+        Assert.Equal(10, rounds.Count);
+
+        // It has come to rest, and begins anew.
+        await InOneRoundAsync(static () => { });
+        await InOneRoundAsync(() => Assert.True(openings.NextAsync().AsTask().IsCompletedSuccessfully));
+
+        async Task TakeAsync(int number)
+        {
+            Assert.Null(await openings.NextAsync());
+            Assert.True(_engine!.Loops[0].IsCurrent);
+            order.Add(number);
+            rounds.Add(_engine.Loops[0].Round);
+        }
+    }
+
+    [Fact]
+    public async Task A_connection_that_comes_back_goes_to_the_request_that_waits_longest()
+    {
+        _ = Create();
+        using var pool = new BackendPool(
+            new BackendConnector(new BackendTarget(false, "127.0.0.1", 1), _buffers), TimeProvider.System, trustsBackend: true);
+        var openings = pool.Idle.On(_engine!.Loops[0]).Openings!;
+        var first = Task.FromResult<BackendConnection?>(null);
+        var second = first;
+        var connection = Connection();
+        await InOneRoundAsync(() =>
+        {
+            for (var i = 0; i < Most; i++)
+            {
+                Assert.True(openings.NextAsync().AsTask().IsCompletedSuccessfully);
+            }
+
+            (first, second) = (openings.NextAsync().AsTask(), openings.NextAsync().AsTask());
+            pool.Return(connection, ResponseKind.Body);
+            Assert.Equal(1, openings.Waiting);
+            Assert.False(first.IsCompleted);
+        });
+        Assert.Same(connection, await first.WaitAsync(_limit));
+        Assert.Null(await second.WaitAsync(_limit));
+        Assert.Equal(0, pool.Idle.Count);
+        pool.Return(connection, ResponseKind.Body);
+        Assert.Equal(1, pool.Idle.Count);
+    }
+
+    [Fact]
+    public async Task A_connection_that_became_idle_before_the_turn_is_taken_and_none_is_opened()
+    {
+        _ = Create();
+        await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        var slots = TunnelSlots.Unlimited();
+        using var pool = new BackendPool(
+            new BackendConnector(new BackendTarget(false, "127.0.0.1", server.Port), _buffers, slots: slots), TimeProvider.System, true);
+        var loop = _engine!.Loops[0];
+        var connection = Connection();
+        List<Task<(BackendConnection? Connection, BackendFailure Failure)>> all = [];
+        await InOneRoundAsync(() =>
+        {
+            for (var i = 0; i < Most + 1; i++)
+            {
+                all.Add(pool.ConnectAsync(fresh: false, CancellationToken.None, loop).AsTask());
+            }
+
+            // It was not handed over: what a service of unknown conduct has used rests first.
+            Assert.True(connection.TryBecomeIdle(pool, ResponseKind.Body, TimeProvider.System.GetTimestamp()));
+            Assert.True(pool.Idle.TryAdd(connection, rests: false));
+        });
+        var opened = await Task.WhenAll(all).WaitAsync(_limit);
+        Assert.Same(connection, opened[^1].Connection);
+        Assert.All(opened[..^1], static one => Assert.False(one.Connection!.IsReused));
+        Assert.Equal(Most, slots.All.Taken);
+        foreach (var one in opened[..^1])
+        {
+            one.Connection!.Dispose();
+        }
+    }
+
+    public void Dispose() => _engine?.Dispose();
+
+    private LoopOpenings Create()
+    {
+        Assert.SkipUnless(_engine is not null, "epoll");
+        return new LoopOpenings(_engine!.Loops[0]);
+    }
+
+    private BackendConnection Connection() => new(new FakeBackendTransport { Home = _engine!.Loops[0] }, _buffers);
+
+    private Task InOneRoundAsync(Action work)
+    {
+        var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _engine!.Loops[0].Schedule(
+            _ =>
+            {
+                try
+                {
+                    work();
+                    done.SetResult();
+                }
+                catch (Exception failure)
+                {
+                    done.SetException(failure);
+                }
+            },
+            null);
+        return done.Task.WaitAsync(_limit);
+    }
+}
