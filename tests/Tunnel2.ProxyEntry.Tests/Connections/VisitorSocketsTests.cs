@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Connections;
 
@@ -14,6 +15,7 @@ public sealed class VisitorSocketsTests
             return;
         }
 
+        Assert.SkipUnless(LoopbackV6.IsThere, "No ::1 here.");
         using var listener = new Socket(SocketType.Stream, ProtocolType.Tcp);
         listener.Bind(new IPEndPoint(IPAddress.IPv6Loopback, 0));
         VisitorSockets.LimitSilence(listener, TimeSpan.FromSeconds(7));
