@@ -102,7 +102,12 @@ internal sealed class BackendPool : IDisposable
     /// <returns>A connection that came back in that time; null: a new one has to be opened.</returns>
     public ValueTask<BackendConnection?> TryRentInTurnAsync(EpollLoop loop)
     {
-        var turn = Idle.On(loop).Openings!.NextAsync();
+        if (Idle.On(loop).Openings is not { } openings)
+        {
+            return default;
+        }
+
+        var turn = openings.NextAsync();
         return turn.IsCompleted ? turn : RentAfterAsync(turn, loop);
     }
 
