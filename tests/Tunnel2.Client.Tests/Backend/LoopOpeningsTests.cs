@@ -95,7 +95,7 @@ public sealed class LoopOpeningsTests : IDisposable
                 all.Add(pool.ConnectAsync(fresh: false, CancellationToken.None, loop).AsTask());
             }
 
-            // It was not handed over: what a service of unknown conduct has used rests first.
+            // Idle without a hand-over, as one that has rested.
             Assert.True(connection.TryBecomeIdle(pool, ResponseKind.Body, TimeProvider.System.GetTimestamp()));
             Assert.True(pool.Idle.TryAdd(connection, rests: false));
         });
