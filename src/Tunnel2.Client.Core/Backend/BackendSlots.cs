@@ -36,14 +36,14 @@ internal sealed class BackendSlots
     /// <summary>How many requests wait.</summary>
     public int Waiting => Volatile.Read(ref _waiting);
 
+    /// <summary>How many slots the others leave to each tunnel; 0: there is one tunnel. Another thread may see an older value.</summary>
+    public int Share => _tunnels.Count < 2 ? 0 : Limit / (2 * _tunnels.Count);
+
     /// <summary>Guards this and all its tunnels.</summary>
     internal Lock Gate { get; } = new();
 
     /// <summary>The tunnels in the order in which they came.</summary>
     internal IReadOnlyList<TunnelSlots> TunnelsUnsynchronized => _tunnels;
-
-    /// <summary>How many slots the others leave to each tunnel.</summary>
-    private int Share => _tunnels.Count < 2 ? 0 : Limit / (2 * _tunnels.Count);
 
     /// <summary>The slots of one more tunnel, until it is disposed of.</summary>
     public TunnelSlots AddTunnel()

@@ -16,7 +16,7 @@ internal sealed class TunnelSlots(BackendSlots all) : IDisposable
     /// <summary>Those of all tunnels.</summary>
     public BackendSlots All { get; } = all;
 
-    /// <summary>How many this tunnel has. Guarded by the gate.</summary>
+    /// <summary>How many this tunnel has. Set under the gate; another thread may see an older value.</summary>
     internal int Held { get; set; }
 
     /// <summary>The number of the request that waits longest; null: none does.</summary>
@@ -128,7 +128,7 @@ internal sealed class TunnelSlots(BackendSlots all) : IDisposable
 
         if (pool?.TryCloseIdle() != true)
         {
-            Others(out var pools, out var holders);
+            var (pools, holders) = Others();
             if (!pools.Exists(static other => other.TryCloseIdle()))
             {
                 holders.Exists(other => other != holder && other.TryGiveWay());
@@ -200,9 +200,10 @@ internal sealed class TunnelSlots(BackendSlots all) : IDisposable
     }
 
     /// <summary>What may give back a slot that this tunnel may have.</summary>
-    private void Others(out List<BackendPool> pools, out List<ISlotHolder> holders)
+    private (List<BackendPool> Pools, List<ISlotHolder> Holders) Others()
     {
-        (pools, holders) = ([], []);
+        List<BackendPool> pools = [];
+        List<ISlotHolder> holders = [];
         lock (All.Gate)
         {
             foreach (var tunnel in All.TunnelsUnsynchronized)
@@ -214,6 +215,8 @@ internal sealed class TunnelSlots(BackendSlots all) : IDisposable
                 }
             }
         }
+
+        return (pools, holders);
     }
 
     private static async ValueTask<BackendConnection?> WaitAsync(Waiter waiter, CancellationToken cancellationToken)

@@ -24,9 +24,12 @@ internal sealed class AgentMetrics : IDisposable
     public AgentMetrics(string name, ExchangeContext exchanges, ReceiveBudget uploads, UplinkWays ways)
     {
         _meter = new Meter(new MeterOptions(MeterName) { Tags = [new("tunnel", name)] });
-        var slots = exchanges.Connector.Slots.All;
+        var own = exchanges.Connector.Slots;
+        var slots = own.All;
         Gauge("backend.connections", () => slots.Taken, "{connection}", "Connections to backends, those of all tunnels of the process.");
         Gauge("backend.connections.limit", () => slots.Limit, "{connection}", "How many there may be.");
+        Gauge("backend.connections.own", () => own.Held, "{connection}", "Those of this tunnel.");
+        Gauge("backend.connections.share", () => slots.Share, "{connection}", "How many of them the other tunnels leave free.");
         Gauge("backend.connections.waiting", () => slots.Waiting, "{request}", "Requests that wait for one.");
         Counter(
             "backend.connections.short",

@@ -49,6 +49,28 @@ public sealed partial class AgentMetricsTests
         Assert.Equal(Read().Keys.Order(StringComparer.Ordinal), documented.Order(StringComparer.Ordinal));
     }
 
+    [Fact]
+    public async Task A_tunnel_shows_its_own_connections_and_the_share_that_others_leave_free()
+    {
+        using var exchanges = Exchanges();
+        using var uploads = new ReceiveBudget(64 * 1024 * 1024, TimeProvider.System);
+        using var metrics = new AgentMetrics(Name, exchanges, uploads, new UplinkWays(AgentFixture.Options(1, 1), Random.Shared));
+        var slots = exchanges.Connector.Slots;
+        Assert.Equal(0, Read()["tunnel2.agent.backend.connections.share"]);
+
+        using var other = slots.All.AddTunnel();
+        await other.TakeAsync(null, TestContext.Current.CancellationToken);
+        await other.TakeAsync(null, TestContext.Current.CancellationToken);
+        await slots.TakeAsync(null, TestContext.Current.CancellationToken);
+
+        var values = Read();
+        Assert.Equal(3, values["tunnel2.agent.backend.connections"]);
+        Assert.Equal(1, values["tunnel2.agent.backend.connections.own"]);
+        Assert.Equal(slots.All.Limit / 4, values["tunnel2.agent.backend.connections.share"]);
+        slots.Release();
+        Assert.Equal(0, Read()["tunnel2.agent.backend.connections.own"]);
+    }
+
     private static ExchangeContext Exchanges() =>
         new(AgentFixture.Options(1, 1) with { Name = Name, MaxStreams = 1 }, new AgentEventLog(), TimeProvider.System);
 
