@@ -29,6 +29,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
     private int _nextId = 1;
     private List<byte> _block = [];
     private bool _blockEnds;
+    private volatile bool _isDisposed;
     private Exception? _lost;
 
     private Http2Visitor(Stream transport)
@@ -167,7 +168,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         {
             await SendRawAsync(frames);
         }
-        catch (IOException)
+        catch (Exception exception) when (exception is IOException || IsOfDisposal(exception))
         {
             // Reading on says how it ended.
         }
@@ -192,6 +193,7 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
+        _isDisposed = true;
         await _transport.DisposeAsync();
         await _reading;
         _sending.Dispose();
@@ -266,11 +268,14 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
         {
             await SendRawAsync(Frame(type, flags, id, payload));
         }
-        catch (IOException)
+        catch (Exception exception) when (exception is IOException || IsOfDisposal(exception))
         {
             // Reading on says how it ended.
         }
     }
+
+    /// <summary>While it is being disposed of, a TLS stream says that it is not authenticated.</summary>
+    private bool IsOfDisposal(Exception exception) => _isDisposed && exception is InvalidOperationException;
 
     private async Task ReadAsync()
     {
@@ -286,7 +291,8 @@ internal sealed partial class Http2Visitor : IAsyncDisposable
                 await OnFrameAsync(header[3], header[4], BinaryPrimitives.ReadInt32BigEndian(header.AsSpan(5)) & int.MaxValue, payload);
             }
         }
-        catch (Exception exception) when (exception is IOException or ObjectDisposedException or SocketException)
+        catch (Exception exception)
+            when (exception is IOException or ObjectDisposedException or SocketException || IsOfDisposal(exception))
         {
             failure = exception;
         }
