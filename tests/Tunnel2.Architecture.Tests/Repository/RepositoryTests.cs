@@ -45,6 +45,19 @@ public sealed partial class RepositoryTests
         Assert.Equal([], advisories.Except(project.Descendants("WarningsNotAsErrors").Single().Value.Split(';')));
     }
 
+    /// <summary>docker-compose 1, which Debian has, builds without BuildKit.</summary>
+    [Theory]
+    [InlineData("deploy/docker/Dockerfile")]
+    [InlineData("deploy/docker/release.Dockerfile")]
+    public void Images_need_no_BuildKit(string file)
+    {
+        var steps = File.ReadLines(RepositoryFiles.FullPath(file)).Where(static line => !line.StartsWith('#')).ToList();
+        Assert.Contains(steps, static line => line.StartsWith("COPY ", StringComparison.Ordinal));
+        Assert.DoesNotContain(
+            steps, static line => line.Contains("--chmod", StringComparison.Ordinal) || line.Contains("--mount", StringComparison.Ordinal)
+                || line.Contains("--link", StringComparison.Ordinal) || line.Contains("<<", StringComparison.Ordinal));
+    }
+
     [Fact]
     public void Every_package_has_a_central_version_and_no_project_one_of_its_own()
     {
