@@ -18,6 +18,9 @@ internal static class ClusterCommand
     private const int UsualDays = 730;
     private const int MostDays = 3650;
 
+    /// <summary>A node's file is its id and <c>.pem</c>: with this one it would take the place of the authority's.</summary>
+    private static readonly string _authority = Path.GetFileNameWithoutExtension(NodeLinkSettings.AuthoritiesFile);
+
     public static bool IsMeant(string[] args) => args is ["cluster", "init", ..];
 
     public static int Run(string[] args, TextWriter output, TextWriter error)
@@ -77,6 +80,14 @@ internal static class ClusterCommand
             if (nodes.Count == 0 && !renewsAuthority)
             {
                 nodes.Add(section["EntryId"] is { Length: > 0 } id ? id.ToLowerInvariant() : "e1");
+            }
+
+            if (nodes.Contains(_authority))
+            {
+                error.WriteLine(
+                    $"tunnel2-entry: no node of a cluster can be '{_authority}': {NodeLinkSettings.AuthoritiesFile} is the file of the "
+                        + "authority");
+                return SettingsErrorFormatter.ExitCode;
             }
 
             Make(new ClusterAuthority(folder, DateTimeOffset.UtcNow), nodes, TimeSpan.FromDays(days), renewsAuthority, output);

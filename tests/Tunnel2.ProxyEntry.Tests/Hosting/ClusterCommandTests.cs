@@ -46,6 +46,32 @@ public sealed class ClusterCommandTests : IDisposable
         Assert.False(Directory.Exists(In("none")));
     }
 
+    [Theory]
+    [InlineData("--node", "e1,ca")]
+    [InlineData("--Tunnel2:EntryId=ca")]
+    public void A_node_whose_file_would_be_that_of_the_authority_is_refused(params string[] args)
+    {
+        Assert.Equal(0, Run("--node", "e1", "--out", In("made")).Code);
+        var authority = File.ReadAllText(Path.Combine(In("made"), "ca.pem"));
+        var (code, _, error) = Run([.. args, "--out", In("made")]);
+        Assert.Equal(2, code);
+        Assert.Contains("ca.pem is the file of the authority", error, StringComparison.Ordinal);
+        Assert.Equal(authority, File.ReadAllText(Path.Combine(In("made"), "ca.pem")));
+    }
+
+    [Theory]
+    [InlineData("ca.key")]
+    [InlineData("ca.pem")]
+    public void A_file_that_is_none_is_named(string file)
+    {
+        Assert.Equal(0, Run("--node", "e1", "--out", In("made")).Code);
+        var path = Path.Combine(In("made"), file);
+        File.WriteAllText(path, "none\n");
+        var (code, _, error) = Run("--node", "e2", "--out", In("made"));
+        Assert.Equal(1, code);
+        Assert.Contains(path, error, StringComparison.Ordinal);
+    }
+
     public void Dispose() => _folder.Delete(recursive: true);
 
     private static (int Code, string Text, string Error) Run(params string[] args)

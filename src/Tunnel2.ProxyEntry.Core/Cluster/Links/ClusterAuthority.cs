@@ -93,7 +93,15 @@ internal sealed class ClusterAuthority
         var all = new X509Certificate2Collection();
         all.ImportFromPemFile(CertificatePath);
         using var key = ECDsa.Create();
-        key.ImportFromPem(pem);
+        try
+        {
+            key.ImportFromPem(pem);
+        }
+        catch (ArgumentException exception)
+        {
+            throw new CryptographicException($"{KeyPath} has no key in PEM.", exception);
+        }
+
         X509Certificate2? found = null;
         foreach (var one in all)
         {
