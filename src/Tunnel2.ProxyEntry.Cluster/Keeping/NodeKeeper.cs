@@ -425,7 +425,7 @@ internal sealed class NodeKeeper
 
         var servedBefore = _node.MayServe;
         var wait = _backoff.Next();
-        _node.MarkUnready($"The cluster's database is not available ({exception.Reason}).");
+        _node.MarkUnready(exception.Trouble);
         if (servedBefore || _leaseLostAt is not { } leaseLost || _timeProvider.GetElapsedTime(leaseLost) >= ClusterTimes.Lease)
         {
             _node.ServeUntilNextLook(wait);

@@ -140,11 +140,11 @@ internal sealed class ClusterDirectory : ISessionDirectory
             if (!unavailable.IsLocked)
             {
                 // A locked row is that of one name.
-                _node.MarkUnready(unavailable.Reason);
+                _node.MarkUnready(unavailable.Trouble);
             }
 
             HasWork?.Invoke();
-            return RegisterAlone(session, unavailable.Reason);
+            return RegisterAlone(session, unavailable.Trouble);
         }
 
         return Conclude(session, lease, claiming, claim);

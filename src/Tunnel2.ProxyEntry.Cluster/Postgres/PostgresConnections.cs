@@ -13,8 +13,12 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// <summary>How long a call may take.</summary>
     public static readonly TimeSpan Deadline = TimeSpan.FromSeconds(1);
 
+    /// <summary>How often a full queue is asked for at most, in milliseconds.</summary>
+    private const long QueueEvery = 10_000;
+
     private readonly NpgsqlDataSource _source;
     private readonly TimeSpan _deadline;
+    private long _queueAsked = -QueueEvery;
 
     /// <param name="connectionString">The setting. What it does not say is chosen for short calls and quick failures.</param>
     /// <param name="deadline">How long a call may take; null: <see cref="Deadline"/>.</param>
@@ -31,7 +35,8 @@ internal sealed class PostgresConnections : IAsyncDisposable
         {
             // Not its message, which may have a part of the text.
             throw new IOException(
-                $"Tunnel2:Cluster:Database is not a connection string of Npgsql: something is wrong at '{exception.ParamName}'.",
+                "Tunnel2:Cluster:Database is not a connection string of Npgsql"
+                    + (exception.ParamName is { Length: > 0 } where ? $": something is wrong at '{where}'." : "."),
                 exception);
         }
 
@@ -135,10 +140,41 @@ internal sealed class PostgresConnections : IAsyncDisposable
         PostgresErrorCodes.InsufficientPrivilege => "its role lacks a right that nodes need",
         PostgresErrorCodes.TooManyConnections => "it has too many connections",
         "2200H" => "its sequence tunnel2_epochs is at its end",
+        PostgresErrorCodes.ProgramLimitExceeded =>
+            "its queue of notifications is full: a client that listens does not end its transaction",
         PostgresErrorCodes.CannotConnectNow or PostgresErrorCodes.AdminShutdown or PostgresErrorCodes.CrashShutdown =>
             "it is starting or stopping",
         _ => $"error {state}",
     };
+
+    private static bool IsOfFullQueue(PostgresException exception) => exception.SqlState == PostgresErrorCodes.ProgramLimitExceeded;
+
+    /// <summary>
+    /// A full queue of notifications stays full when what held it is gone: PostgreSQL looks for that only where a notification has
+    /// fitted, or where it is asked how full the queue is.
+    /// </summary>
+    private static async Task AskForQueueAsync(NpgsqlConnection connection, CancellationToken cancellationToken)
+    {
+        try
+        {
+            var command = new NpgsqlCommand(PostgresSql.QueueUsage, connection);
+            await using (command.ConfigureAwait(false))
+            {
+                await command.ExecuteScalarAsync(cancellationToken).ConfigureAwait(false);
+            }
+        }
+        catch (Exception exception) when (IsOfDatabase(exception) || exception is OperationCanceledException)
+        {
+            // Gigabytes of files are removed in this call. The database does so to its end, although no one waits for it.
+        }
+    }
+
+    /// <summary>A question that frees the queue takes long. Further ones would wait, each in a process of the database.</summary>
+    private bool IsQueueToBeAskedFor()
+    {
+        var (now, last) = (Environment.TickCount64, Volatile.Read(ref _queueAsked));
+        return now - last >= QueueEvery && Interlocked.CompareExchange(ref _queueAsked, now, last) == last;
+    }
 
     private async Task<T> RunAsync<T>(
         Func<NpgsqlConnection, CancellationToken, Task<T>> call, TimeSpan deadline, CancellationToken cancellationToken)
@@ -150,7 +186,15 @@ internal sealed class PostgresConnections : IAsyncDisposable
             var connection = await _source.OpenConnectionAsync(limit.Token).ConfigureAwait(false);
             await using (connection.ConfigureAwait(false))
             {
-                return await call(connection, limit.Token).ConfigureAwait(false);
+                try
+                {
+                    return await call(connection, limit.Token).ConfigureAwait(false);
+                }
+                catch (PostgresException exception) when (IsOfFullQueue(exception) && IsQueueToBeAskedFor())
+                {
+                    await AskForQueueAsync(connection, limit.Token).ConfigureAwait(false);
+                    throw;
+                }
             }
         }
         catch (Exception exception)

@@ -36,14 +36,14 @@ internal static class PostgresListener
                         heard(notice!);
                     }
                 };
-                await ExecuteAsync(connection, $"listen \"{name.Replace("\"", "\"\"", StringComparison.Ordinal)}\"", cancellationToken)
-                    .ConfigureAwait(false);
+                await ExecuteAsync(connections, connection, $"listen \"{name.Replace("\"", "\"\"", StringComparison.Ordinal)}\"",
+                    cancellationToken).ConfigureAwait(false);
                 listening();
                 while (channel() == name)
                 {
                     if (!await connection.WaitAsync(_silence, cancellationToken).ConfigureAwait(false))
                     {
-                        await ExecuteAsync(connection, "select 1", cancellationToken).ConfigureAwait(false);
+                        await ExecuteAsync(connections, connection, "select 1", cancellationToken).ConfigureAwait(false);
                     }
                 }
             }
@@ -88,16 +88,55 @@ internal static class PostgresListener
         }
     }
 
-    private static Task<int> ExecuteAsync(NpgsqlConnection connection, string text, CancellationToken cancellationToken) => WithinAsync(
-        async token =>
+    /// <summary>
+    /// Runs a statement on the connection that hears. Where the process of the database is busy it waits for it: with a long queue of
+    /// notifications a <c>listen</c> takes minutes, which nothing ends, and each further one would be a process more that does the same.
+    /// </summary>
+    /// <exception cref="OperationCanceledException">The database does not answer, or nothing more is to come.</exception>
+    public static async Task ExecuteAsync(
+        PostgresConnections connections, NpgsqlConnection connection, string text, CancellationToken cancellationToken)
+    {
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        var process = connection.ProcessID;
+        var command = new NpgsqlCommand(text, connection);
+        await using (command.ConfigureAwait(false))
         {
-            var command = new NpgsqlCommand(text, connection);
-            await using (command.ConfigureAwait(false))
+            var running = command.ExecuteNonQueryAsync(limit.Token);
+            while (await Task.WhenAny(running, Task.Delay(PostgresConnections.Deadline, limit.Token)).ConfigureAwait(false) != running
+                && !cancellationToken.IsCancellationRequested)
             {
-                return await command.ExecuteNonQueryAsync(token).ConfigureAwait(false);
+                if (!await IsBusyAsync(connections, process, cancellationToken).ConfigureAwait(false))
+                {
+                    await limit.CancelAsync().ConfigureAwait(false);
+                }
             }
-        },
-        cancellationToken);
+
+            await running.ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>Whether a process of the database works, and does not wait for its client.</summary>
+    private static async Task<bool> IsBusyAsync(PostgresConnections connections, int process, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return await connections.CallAsync(
+                async (connection, token) =>
+                {
+                    var command = new NpgsqlCommand(PostgresSql.IsBusy, connection);
+                    command.Parameters.Add(new NpgsqlParameter { Value = process });
+                    await using (command.ConfigureAwait(false))
+                    {
+                        return await command.ExecuteScalarAsync(token).ConfigureAwait(false) is true;
+                    }
+                },
+                cancellationToken).ConfigureAwait(false);
+        }
+        catch (Exception exception) when (exception is StoreUnavailableException or OperationCanceledException)
+        {
+            return false;
+        }
+    }
 
     private static async Task<T> WithinAsync<T>(Func<CancellationToken, Task<T>> call, CancellationToken cancellationToken)
     {

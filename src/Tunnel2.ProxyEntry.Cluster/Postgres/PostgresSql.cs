@@ -17,6 +17,17 @@ internal static class PostgresSql
 
     public const string CurrentSchema = "select current_schema()";
 
+    /// <summary>How full the queue of notifications is; what no listener needs any more is freed.</summary>
+    public const string QueueUsage = "select pg_notification_queue_usage()";
+
+    /// <summary>$1 a process of this role: whether it works, and does not wait for its client.</summary>
+    public const string IsBusy =
+        """
+        select exists (
+            select from pg_stat_activity
+            where pid = $1 and usename = current_user and datname = current_database() and wait_event_type is distinct from 'Client')
+        """;
+
     public const string Raise = "select tunnel2_raise($1)";
 
     /// <summary>$1 node, $2 process, $3 address, $4 version, $5 lease, $6 whether it takes the name from a process that lives.</summary>

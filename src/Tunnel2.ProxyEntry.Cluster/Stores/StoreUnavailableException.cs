@@ -12,6 +12,9 @@ internal sealed class StoreUnavailableException(string reason, bool isSchemaMiss
     /// <summary>A few words that agents and operators may see.</summary>
     public string Reason { get; } = reason;
 
+    /// <summary>The same as a sentence, for an agent that is refused.</summary>
+    public string Trouble => $"The cluster's database is not available ({Reason}).";
+
     /// <summary>The tables are not there: they have to be made before the next try.</summary>
     public bool IsSchemaMissing { get; } = isSchemaMissing;
 

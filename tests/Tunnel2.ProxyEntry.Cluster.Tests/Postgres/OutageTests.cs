@@ -48,6 +48,31 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
     }
 
     [Fact]
+    public async Task A_database_that_takes_statements_and_fails_their_commits()
+    {
+        // As with a queue of notifications that is full: the statement has its rows, and the error comes after them. PostgreSQL frees
+        // such a queue only where it is asked how full it is, when the client that held it is gone.
+        _database = await server.CreateDatabaseAsync(Ending);
+        var node = await StartAsync("n1", _database + ";Search Path=public,pg_catalog");
+        await CheckOutageAsync(
+            node,
+            () => PostgresServer.ExecuteAsync(
+                _database,
+                "create function fail() returns trigger language plpgsql as "
+                    + "$$ begin raise exception 'too many notifications in the NOTIFY queue' using errcode = '54000'; end $$; "
+                    + "create constraint trigger fails after insert or update on tunnel2_names deferrable initially deferred "
+                    + "for each row execute function fail(); create sequence asked; "
+                    + "create function public.pg_notification_queue_usage() returns double precision language sql as "
+                    + "$$ select nextval('asked')::double precision $$",
+                Ending),
+            () => PostgresServer.ExecuteAsync(_database, "drop function fail cascade", Ending),
+            "its queue of notifications is full");
+
+        // Not by each call that failed.
+        Assert.Equal("1 true", await PostgresServer.AskAsync(_database, "select last_value || ' ' || is_called::text from asked", Ending));
+    }
+
+    [Fact]
     public async Task A_database_that_was_emptied()
     {
         var node = await StartAsync("n1");
@@ -279,7 +304,7 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
         await StepUntilAsync(node, () => node.Keeper.IsFailing);
     }
 
-    private async Task CheckOutageAsync(TestNode node, Func<Task> begin, Func<Task> end)
+    private async Task CheckOutageAsync(TestNode node, Func<Task> begin, Func<Task> end, string reason = "")
     {
         await RegisterAsync(node, "web");
         var epoch = node.EpochOf("web");
@@ -293,7 +318,8 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
             Assert.NotNull(node.Find("web"));
             var refused = await node.RegisterAsync(TestNode.CreateSession("new", "a"));
             Assert.Equal(RegistrationStatus.Unavailable, refused.Status);
-            Assert.NotEmpty(refused.Reason!);
+            Assert.StartsWith("The cluster's database is not available (", refused.Reason, StringComparison.Ordinal);
+            Assert.Contains(reason, refused.Reason, StringComparison.Ordinal);
             await node.StepAsync();
             Assert.True(node.Keeper.IsFailing);
             Assert.NotNull(node.Find("web"));
