@@ -140,7 +140,7 @@ internal static partial class ProxyEntryLog
         2210, LogLevel.Information, "Listening sockets of {Holder} are used: {Names}. Connections wait in them during a restart")]
     public static partial void SocketsInherited(ILogger logger, string holder, string names);
 
-    [LoggerMessage(2211, LogLevel.Information, "Engine {Engine}: {Loops} event loops on {Processors} processors")]
+    [LoggerMessage(2211, LogLevel.Information, "Engine {Engine}, event loops: {Loops}, processors: {Processors}")]
     public static partial void EngineRuns(ILogger logger, string engine, int loops, int processors);
 
     [LoggerMessage(2215, LogLevel.Error, "A fault of ProxyEntry was contained at: {Place} ({Count} since the last line)")]

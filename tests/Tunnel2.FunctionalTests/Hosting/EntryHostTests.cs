@@ -62,7 +62,7 @@ public sealed class EntryHostTests
         var name = engine.Loops.Count == 0 ? "portable" : "epoll";
 
         Assert.StartsWith(
-            $"Engine {name}: {engine.Loops.Count} event loops on ",
+            $"Engine {name}, event loops: {engine.Loops.Count}, processors: ",
             Assert.Single(entry.Log.All, static line => line.EventId == 2211).Text,
             StringComparison.Ordinal);
         Assert.Contains(
