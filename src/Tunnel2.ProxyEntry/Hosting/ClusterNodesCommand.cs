@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text.Json.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
@@ -29,9 +30,11 @@ internal static class ClusterNodesCommand
     {
         var rest = Array.FindAll(args[2..], IsSetting);
         var words = Array.FindAll(args[2..], static arg => !IsSetting(arg));
-        var isUndone = words.Contains(Undo);
-        words = Array.FindAll(words, static word => word != Undo);
-        if (args[1] == "drain" ? words.Length != 1 || words[0].StartsWith('-') : isUndone || words.Length > 0)
+        var isDrain = args[1] == "drain";
+        var option = isDrain ? Undo : ApiCommandLine.JsonOption;
+        var hasOption = words.Contains(option);
+        words = Array.FindAll(words, word => word != option);
+        if (isDrain ? words.Length != 1 || words[0].StartsWith('-') : words.Length > 0)
         {
             await error.WriteLineAsync(EntryHelp.ClusterNodesUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
@@ -65,21 +68,25 @@ internal static class ClusterNodesCommand
             var store = new PostgresStore(database, NullLogger<PostgresStore>.Instance, _patience);
             await using (store.ConfigureAwait(false))
             {
-                if (args[1] == "drain")
+                if (isDrain)
                 {
-                    return await DrainAsync(store, words[0], !isUndone, output, error).ConfigureAwait(false);
+                    return await DrainAsync(store, words[0], !hasOption, output, error).ConfigureAwait(false);
                 }
 
                 var nodes = await store.ListNodesAsync(CancellationToken.None).ConfigureAwait(false);
-                return args[1] == "nodes" ? ShowNodes(nodes, output) : ShowStatus(nodes, output);
+                return args[1] == "nodes" ? ShowNodes(nodes, hasOption, output) : ShowStatus(nodes, hasOption, output);
             }
         }
-        catch (Exception exception) when (exception is StoreUnavailableException or IOException)
+        catch (StoreUnavailableException exception)
         {
-            await error.WriteLineAsync(exception is StoreUnavailableException unavailable
-                ? $"tunnel2-entry: the cluster's database is not available: {unavailable.Reason}"
-                : $"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
+            await error.WriteLineAsync($"tunnel2-entry: the cluster's database is not available: {exception.Reason}").ConfigureAwait(false);
             return ExitFailed;
+        }
+        catch (IOException exception)
+        {
+            // The setting is no connection string.
+            await error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
+            return SettingsErrorFormatter.ExitCode;
         }
     }
 
@@ -101,12 +108,27 @@ internal static class ClusterNodesCommand
         return 0;
     }
 
-    private static int ShowNodes(IReadOnlyList<NodeStatus> nodes, TextWriter output)
+    /// <summary>Writes a line for each node.</summary>
+    internal static int ShowNodes(IReadOnlyList<NodeStatus> nodes, bool isJson, TextWriter output)
     {
+        if (isJson)
+        {
+            output.WriteLine(new JsonArray([.. nodes.Select(static node => new JsonObject
+            {
+                ["node"] = node.Node,
+                ["state"] = State(node),
+                ["leaseSeconds"] = Math.Round(node.LeaseLeft.TotalSeconds, 1),
+                ["names"] = node.Names,
+                ["link"] = node.LinkAddress is "" ? null : node.LinkAddress,
+                ["version"] = node.Version,
+            })]).ToJsonString());
+            return 0;
+        }
+
         TextTable.Write(output, ["NODE", "STATE", "LEASE", "NAMES", "LINK", "VERSION"], nodes.Select(static node => new[]
         {
             node.Node,
-            node.LeaseLeft <= TimeSpan.Zero ? "lost" : node.IsDrained ? "drained" : "up",
+            State(node),
             node.LeaseLeft > TimeSpan.Zero
                 ? string.Create(CultureInfo.InvariantCulture, $"{node.LeaseLeft.TotalSeconds:0.0} s left")
                 : string.Create(CultureInfo.InvariantCulture, $"over for {-node.LeaseLeft.TotalSeconds:0} s"),
@@ -117,12 +139,16 @@ internal static class ClusterNodesCommand
         return 0;
     }
 
-    private static int ShowStatus(IReadOnlyList<NodeStatus> nodes, TextWriter output)
+    /// <summary>Writes what the nodes are all together.</summary>
+    internal static int ShowStatus(IReadOnlyList<NodeStatus> nodes, bool isJson, TextWriter output)
     {
         var up = nodes.Where(static node => node.LeaseLeft > TimeSpan.Zero).ToList();
-        output.WriteLine(string.Create(
-            CultureInfo.InvariantCulture,
-            $"{up.Count} nodes are up and serve {up.Sum(static node => node.Names)} names; {nodes.Count - up.Count} are lost"));
+        var (lost, names) = (nodes.Count - up.Count, up.Sum(static node => node.Names));
+        output.WriteLine(isJson
+            ? new JsonObject { ["up"] = up.Count, ["lost"] = lost, ["names"] = names }.ToJsonString()
+            : string.Create(CultureInfo.InvariantCulture, $"{up.Count} nodes are up and serve {names} names; {lost} are lost"));
         return up.Count > 0 ? 0 : ExitFailed;
     }
+
+    private static string State(NodeStatus node) => node.LeaseLeft <= TimeSpan.Zero ? "lost" : node.IsDrained ? "drained" : "up";
 }

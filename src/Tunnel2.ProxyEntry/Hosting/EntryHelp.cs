@@ -18,7 +18,7 @@ internal static class EntryHelp
                tunnel2-entry certificate create --host NAME[,NAME...] --out FILE
                tunnel2-entry certificate list [--json] | renew NAME | test [--Tunnel2:Key=value ...]
                tunnel2-entry cluster init [--node ID[,ID...]] [--out FOLDER] [--days N] [--new-ca]
-               tunnel2-entry cluster status | nodes [--Tunnel2:Key=value ...]
+               tunnel2-entry cluster status [--json] | nodes [--json] | drain NODE [--undo] [--Tunnel2:Key=value ...]
                tunnel2-entry health [URL] [--json]
                tunnel2-entry help [token | sessions | policies | agents | requests | certificate | cluster | health]
         """;
@@ -51,7 +51,8 @@ internal static class EntryHelp
         "usage: tunnel2-entry cluster init [--node ID[,ID...]] [--out FOLDER] [--days N] [--new-ca] [--Tunnel2:Key=value ...]";
 
     /// <summary>The line after a mistake in <c>cluster nodes</c> or <c>status</c>.</summary>
-    public const string ClusterNodesUsage = "usage: tunnel2-entry cluster status | nodes | drain NODE [--undo] [--Tunnel2:Key=value ...]";
+    public const string ClusterNodesUsage =
+        "usage: tunnel2-entry cluster status [--json] | nodes [--json] | drain NODE [--undo] [--Tunnel2:Key=value ...]";
 
     /// <summary>The line after a mistake in <c>health</c>.</summary>
     public const string HealthUsage = "usage: tunnel2-entry health [URL] [--json]";
@@ -274,12 +275,14 @@ internal static class EntryHelp
           nodes                   each node: its lease, its names, the address of its links, its version
           drain NODE              takes a node out of service: it is not ready, takes no agents, and its agents go to other nodes. It stays
                                   up, and serves what comes, until 'drain NODE --undo' or its restart
+          --json                  for programs; leaseSeconds below 0: the lease is over for so long
 
         Exit codes: 0 done, 1 a file cannot be written or the database does not answer, 2 the command line or a setting is wrong.
 
         Examples:
           tunnel2-entry cluster init --node e1,e2,e3 --out ./cluster
           tunnel2-entry cluster init --new-ca --out ./cluster
+          tunnel2-entry cluster nodes --json
 
         """;
 

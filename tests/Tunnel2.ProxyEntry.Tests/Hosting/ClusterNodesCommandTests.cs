@@ -1,3 +1,5 @@
+using System.Text.Json.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Hosting;
 
 namespace Tunnel2.ProxyEntry.Tests.Hosting;
@@ -6,7 +8,8 @@ public sealed class ClusterNodesCommandTests
 {
     [Theory]
     [InlineData("cluster", "nodes", "extra")]
-    [InlineData("cluster", "status", "--json")]
+    [InlineData("cluster", "status", "--jsno")]
+    [InlineData("cluster", "drain", "e1", "--json")]
     [InlineData("cluster", "nodes", "--undo")]
     [InlineData("cluster", "drain")]
     [InlineData("cluster", "drain", "--undo")]
@@ -39,9 +42,33 @@ public sealed class ClusterNodesCommandTests
     public async Task A_setting_that_is_no_connection_string_is_said_without_its_secrets()
     {
         var (code, _, error) = await RunAsync("cluster", "status", "--Tunnel2:Cluster:Database=Hots=db;Password=secret");
-        Assert.Equal(1, code);
+        Assert.Equal(2, code);
         Assert.Contains("Cluster:Database", error, StringComparison.Ordinal);
         Assert.DoesNotContain("secret", error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Programs_get_the_nodes_as_JSON()
+    {
+        NodeStatus[] nodes =
+        [
+            new("e1", "10.0.0.1:12004", "1.2.3", TimeSpan.FromSeconds(9.44), 3),
+            new("e\"2", "", "1.2.3", TimeSpan.FromSeconds(-20), 5),
+            new("e3", "10.0.0.3:12004", "1.2.4", TimeSpan.FromSeconds(5), 0, IsDrained: true),
+        ];
+        using var output = new StringWriter();
+        Assert.Equal(0, ClusterNodesCommand.ShowNodes(nodes, isJson: true, output));
+        var list = JsonNode.Parse(output.ToString())!.AsArray();
+        Assert.Equal(["up", "lost", "drained"], list.Select(static node => (string?)node!["state"]));
+        Assert.Equal(["e1", "e\"2", "e3"], list.Select(static node => (string?)node!["node"]));
+        Assert.Equal([9.4, -20, 5], list.Select(static node => (double)node!["leaseSeconds"]!));
+        Assert.Equal(["10.0.0.1:12004", null, "10.0.0.3:12004"], list.Select(static node => (string?)node!["link"]));
+        Assert.Equal([3, 5, 0], list.Select(static node => (int)node!["names"]!));
+
+        output.GetStringBuilder().Clear();
+        Assert.Equal(0, ClusterNodesCommand.ShowStatus(nodes, isJson: true, output));
+        Assert.Equal("""{"up":2,"lost":1,"names":3}""", output.ToString().Trim());
+        Assert.Equal(1, ClusterNodesCommand.ShowStatus([nodes[1]], isJson: true, TextWriter.Null));
     }
 
     private static async Task<(int Code, string Output, string Error)> RunAsync(params string[] args)
