@@ -49,7 +49,7 @@ public sealed class StartTests(SharedTunnels tunnels)
     {
         const int Files = 340;
         await using var entry = await EntryProcess.StartWithFilesAsync(Files, "--Tunnel2:Loops=32");
-        Assert.Contains(entry.Runner.Lines, static line => line.Contains("32 event loops", StringComparison.Ordinal));
+        Assert.Contains(entry.Runner.Lines, static line => line.Contains("event loops: 32,", StringComparison.Ordinal));
 
         // The loops' own descriptors are not promised to connections.
         var open = Directory.EnumerateFileSystemEntries($"/proc/{entry.Runner.Id}/fd").Count();
