@@ -18,12 +18,6 @@ internal struct WorkTurn
     /// </summary>
     public const int LoneBytesPerStep = 16 * 1024;
 
-    /// <summary>
-    /// The same for what a visitor sends: a turn of 1 MiB takes a millisecond. With a quarter of that an upload alone moves a fifth less,
-    /// for a fifth more processor time; what an agent reads of its service gains nothing.
-    /// </summary>
-    public const int LoneUploadBytesPerStep = 64 * 1024;
-
     /// <summary>The same where very many have something to do.</summary>
     public const int MinBytesPerStep = 1024;
 
@@ -60,10 +54,6 @@ internal struct WorkTurn
         var all = waiting + events;
         return all > Few ? Math.Max(MinBytesPerStep, BytesPerStep * Few / all) : waiting > 1 ? BytesPerStep : LoneBytesPerStep;
     }
-
-    /// <summary>The same for what a visitor sends.</summary>
-    public static int UploadBytesPerStep(int bytesPerStep) =>
-        bytesPerStep == LoneBytesPerStep ? LoneUploadBytesPerStep : bytesPerStep;
 
     /// <summary>Counts a step in a round.</summary>
     /// <param name="round">Its number.</param>

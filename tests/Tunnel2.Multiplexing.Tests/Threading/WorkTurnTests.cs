@@ -26,17 +26,6 @@ public sealed class WorkTurnTests
     }
 
     [Fact]
-    public void Alone_a_visitor_sends_a_MiB_in_a_turn_and_beside_others_what_each_may()
-    {
-        Assert.Equal(1024 * 1024, WorkTurn.Steps * WorkTurn.UploadBytesPerStep(WorkTurn.BytesPerStepBeside(0, 1)));
-        for (var waiting = 2; waiting < 200; waiting++)
-        {
-            var beside = WorkTurn.BytesPerStepBeside(waiting, 0);
-            Assert.Equal(beside, WorkTurn.UploadBytesPerStep(beside));
-        }
-    }
-
-    [Fact]
     public void Each_round_is_a_turn_of_its_own()
     {
         var turn = default(WorkTurn);

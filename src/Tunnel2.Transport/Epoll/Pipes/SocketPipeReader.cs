@@ -77,7 +77,7 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
             throw new InvalidOperationException("No read operation to complete.");
         }
 
-        _turn.AddIn(_pipe.Loop.Round, _received.AdvanceTo(consumed, examined), WorkTurn.UploadBytesPerStep(_pipe.Loop.BytesPerStep));
+        _turn.AddIn(_pipe.Loop.Round, _received.AdvanceTo(consumed, examined), _pipe.Loop.BytesPerStep);
         _reading = _mayAdvance = false;
     }
 
