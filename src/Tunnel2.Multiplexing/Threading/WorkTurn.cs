@@ -1,3 +1,5 @@
+using System.Diagnostics;
+
 namespace Tunnel2.Multiplexing.Threading;
 
 /// <summary>
@@ -18,11 +20,25 @@ internal struct WorkTurn
     /// </summary>
     public const int LoneBytesPerStep = 16 * 1024;
 
+    /// <summary>
+    /// The same for what a visitor sends: 1 MiB takes less than a millisecond, for a fifth less processor time than in turns of 256 KiB.
+    /// What an agent reads of its service gains nothing by it.
+    /// </summary>
+    public const int LoneUploadBytesPerStep = 64 * 1024;
+
     /// <summary>The same where very many have something to do.</summary>
     public const int MinBytesPerStep = 1024;
 
+    /// <summary>
+    /// Work with fewer bytes is always short. With more it depends on what is in them: 64 KiB in chunks of one byte take milliseconds.
+    /// </summary>
+    private const int ManyBytes = 4 * 1024;
+
     /// <summary>As many as have <see cref="BytesPerStep"/> each.</summary>
     private const int Few = 16;
+
+    /// <summary>After so long a round with many bytes is over. In ticks of <see cref="Stopwatch"/>.</summary>
+    private static readonly long _longest = Stopwatch.Frequency / 1000;
 
     private int _done;
     private long _round;
@@ -53,6 +69,23 @@ internal struct WorkTurn
     {
         var all = waiting + events;
         return all > Few ? Math.Max(MinBytesPerStep, BytesPerStep * Few / all) : waiting > 1 ? BytesPerStep : LoneBytesPerStep;
+    }
+
+    /// <summary>The same as <see cref="BytesPerStepBeside"/> for what a visitor sends.</summary>
+    public static int UploadBytesPerStep(int bytesPerStep) =>
+        bytesPerStep == LoneBytesPerStep ? LoneUploadBytesPerStep : bytesPerStep;
+
+    /// <summary>
+    /// Ends the turn if its round lasts too long, although there are bytes left. Asks the clock only behind a step of many bytes.
+    /// </summary>
+    /// <param name="bytes">What was dealt with in the step.</param>
+    /// <param name="began">When the round began, by <see cref="Stopwatch.GetTimestamp"/>.</param>
+    public void EndIfLong(long bytes, long began)
+    {
+        if (bytes >= ManyBytes && Stopwatch.GetTimestamp() - began > _longest)
+        {
+            _done = Steps;
+        }
     }
 
     /// <summary>Counts a step in a round.</summary>

@@ -108,6 +108,9 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
     /// </summary>
     public long Round => _round;
 
+    /// <summary>When the current round began, by <see cref="Stopwatch.GetTimestamp"/>.</summary>
+    public long RoundBegan { get; private set; }
+
     /// <summary>How many bytes count as a step of a <see cref="WorkTurn"/> in the current round.</summary>
     public int BytesPerStep { get; private set; } = WorkTurn.LoneBytesPerStep;
 
@@ -247,6 +250,7 @@ internal sealed unsafe partial class EpollLoop : PipeScheduler, IDisposable
             }
 
             _round++;
+            RoundBegan = started;
             BytesPerStep = WorkTurn.BytesPerStepBeside(due, Math.Max(_fetched, count));
             _signWanted = false;
             count = HandleEvents(count, started);

@@ -40,6 +40,29 @@ public sealed class LoopTurnTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task A_consumer_to_which_bytes_are_much_work_has_a_turn_of_time_and_not_of_bytes()
+    {
+        const int Piece = 4 * 1024;
+        const int Pieces = 10;
+        await _peer.SendAsync(new byte[Piece * Pieces]);
+        Assert.True(_peer.Poll(_limit, SelectMode.SelectWrite));
+        var rounds = await OnLoopAsync(async () =>
+        {
+            var rounds = new List<long>();
+            while (rounds.Count < Pieces)
+            {
+                var read = await _pipe.Input.ReadAtLeastAsync(Piece);
+                rounds.Add(_loop.Round);
+                Burn(TimeSpan.FromMilliseconds(2));
+                _pipe.Input.AdvanceTo(read.Buffer.GetPosition(Piece));
+            }
+
+            return rounds;
+        }).WaitAsync(_limit);
+        Assert.Equal(Pieces, rounds.Distinct().Count());
+    }
+
+    [Fact]
     public async Task Between_two_turns_of_one_whatever_the_sockets_have_is_served()
     {
         const int Things = 1_000;

@@ -77,7 +77,10 @@ internal sealed class SocketPipeReader : PipeReader, IValueTaskSource<ReadResult
             throw new InvalidOperationException("No read operation to complete.");
         }
 
-        _turn.AddIn(_pipe.Loop.Round, _received.AdvanceTo(consumed, examined), _pipe.Loop.BytesPerStep);
+        var loop = _pipe.Loop;
+        var bytes = _received.AdvanceTo(consumed, examined);
+        _turn.AddIn(loop.Round, bytes, WorkTurn.UploadBytesPerStep(loop.BytesPerStep));
+        _turn.EndIfLong(bytes, loop.RoundBegan);
         _reading = _mayAdvance = false;
     }
 
