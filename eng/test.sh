@@ -22,7 +22,7 @@ readonly budgets=Tunnel2.Budgets.Tests
 readonly alone='Alone=yes'
 # The functional tests that run on every engine.
 readonly each_engine='Engine=each'
-# A test project that runs for longer than this hangs, and is ended.
+# A test project that runs for longer than this hangs, and is ended. A test that runs for two minutes is named.
 readonly time_limit=10m
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -151,7 +151,7 @@ run_tests() { # name of its results, project, more arguments of its test program
     local name=$1 project=$2 log=$results/$1.log began=$SECONDS exit_code
     shift 2
     timeout --kill-after=10 "$time_limit" dotnet "tests/$project/bin/Release/net10.0/$project.dll" \
-        -noLogo -noColor -reporter quiet -trx "$results/$name.trx" "$@" >"$log" 2>&1 </dev/null &
+        -noLogo -noColor -reporter quiet -longRunning 120 -trx "$results/$name.trx" "$@" >"$log" 2>&1 </dev/null &
     # Runs in a job: who ends the job ends the tests.
     trap "kill $!" TERM
     wait $!
