@@ -27,6 +27,7 @@ internal sealed class EntryFixture : IAsyncDisposable
     /// Where the rings of these servers are. Of the default's name there may be few at a time, and other test runs have some of them.
     /// </summary>
     private static readonly string _rings = MakeRingFolder();
+    private static readonly TimeSpan _stopLimit = TimeSpan.FromMinutes(2);
 
     private static int _started;
 
@@ -34,9 +35,12 @@ internal sealed class EntryFixture : IAsyncDisposable
     private readonly IEngine _engine;
     private readonly MeterListener _meters;
     private readonly AsyncCounter _changes;
+    private readonly ManualTimeProvider? _time;
 
-    private EntryFixture(ProxyEntryHost host, IEngine engine, LogLines log, IMeterFactory meters, AsyncCounter changes)
+    private EntryFixture(
+        ProxyEntryHost host, IEngine engine, LogLines log, IMeterFactory meters, AsyncCounter changes, TimeProvider? time)
     {
+        _time = time as ManualTimeProvider;
         _host = host;
         _engine = engine;
         _changes = changes;
@@ -151,7 +155,7 @@ internal sealed class EntryFixture : IAsyncDisposable
                 logging.Services.AddSingleton(locator);
             }
         }, source);
-        return new EntryFixture(host, engine, log, meters!, changes);
+        return new EntryFixture(host, engine, log, meters!, changes, time);
     }
 
     /// <summary>The one session there is.</summary>
@@ -218,16 +222,37 @@ internal sealed class EntryFixture : IAsyncDisposable
     /// <summary>Stops it and checks that no session is left.</summary>
     public async Task StopAsync()
     {
-        await _host.StopAsync();
+        await InTimeAsync(_host.StopAsync());
         await WaitForSessionsAsync(0);
         Assert.Empty(Directory.Snapshot());
     }
 
     public async ValueTask DisposeAsync()
     {
-        await _host.DisposeAsync();
+        await InTimeAsync(_host.DisposeAsync().AsTask());
         _meters.Dispose();
         _engine.Dispose();
+    }
+
+    /// <summary>
+    /// Waits for an end. What a test has cut may be about to look once more whether it may go, after some milliseconds of its own clock:
+    /// so a clock that the test moves runs on until the end.
+    /// </summary>
+    private async Task InTimeAsync(Task ending)
+    {
+        if (_time is { } time)
+        {
+            await WaitSignal.UntilAsync(
+                () =>
+                {
+                    time.Advance(TimeSpan.FromMilliseconds(5));
+                    return ending.IsCompleted;
+                },
+                "the server has stopped",
+                _stopLimit);
+        }
+
+        await ending.WaitAsync(_stopLimit);
     }
 
     private static string MakeRingFolder()

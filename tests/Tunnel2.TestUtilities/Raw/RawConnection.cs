@@ -12,6 +12,9 @@ public class RawConnection : IAsyncDisposable
 {
     private const int ReadLength = 16 * 1024;
 
+    /// <summary>For so long no test waits for a byte: it would wait for ever, and no report would name it.</summary>
+    private static readonly TimeSpan _silence = TimeSpan.FromMinutes(3);
+
     private readonly Stream _stream;
     private byte[] _buffer = new byte[ReadLength];
     private int _start;
@@ -223,7 +226,10 @@ public class RawConnection : IAsyncDisposable
 
         try
         {
-            var count = await _stream.ReadAsync(_buffer.AsMemory(_end), cancellationToken).ConfigureAwait(false);
+            var reading = _stream.ReadAsync(_buffer.AsMemory(_end), cancellationToken);
+            var count = reading.IsCompleted
+                ? await reading.ConfigureAwait(false)
+                : await reading.AsTask().WaitAsync(_silence, CancellationToken.None).ConfigureAwait(false);
             _end += count;
             Ending = count > 0 ? ConnectionEnding.Open : ConnectionEnding.Fin;
             return count > 0;
