@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text.Json.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Configuration;
@@ -73,7 +74,7 @@ internal static class ClusterNodesCommand
                     return await DrainAsync(store, words[0], !hasOption, output, error).ConfigureAwait(false);
                 }
 
-                var nodes = await store.ListNodesAsync(CancellationToken.None).ConfigureAwait(false);
+                var nodes = Shown(await store.ListNodesAsync(CancellationToken.None).ConfigureAwait(false));
                 return args[1] == "nodes" ? ShowNodes(nodes, hasOption, output) : ShowStatus(nodes, hasOption, output);
             }
         }
@@ -107,6 +108,10 @@ internal static class ClusterNodesCommand
             : $"node {node} is in service again").ConfigureAwait(false);
         return 0;
     }
+
+    /// <summary>Those that live, and those that were lost a while ago. The database keeps others for a day.</summary>
+    internal static IReadOnlyList<NodeStatus> Shown(IReadOnlyList<NodeStatus> nodes) =>
+        [.. nodes.Where(static node => node.LeaseLeft > -LostNode.ShownFor)];
 
     /// <summary>Writes a line for each node.</summary>
     internal static int ShowNodes(IReadOnlyList<NodeStatus> nodes, bool isJson, TextWriter output)

@@ -71,6 +71,18 @@ public sealed class ClusterNodesCommandTests
         Assert.Equal(1, ClusterNodesCommand.ShowStatus([nodes[1]], isJson: true, TextWriter.Null));
     }
 
+    [Fact]
+    public void A_node_that_was_lost_is_shown_for_ten_minutes()
+    {
+        NodeStatus[] nodes =
+        [
+            new("e1", "", "1", TimeSpan.FromSeconds(9), 3),
+            new("e2", "", "1", TimeSpan.FromMinutes(-9.9), 0),
+            new("e3", "", "1", TimeSpan.FromMinutes(-10.1), 0),
+        ];
+        Assert.Equal(["e1", "e2"], ClusterNodesCommand.Shown(nodes).Select(static node => node.Node));
+    }
+
     private static async Task<(int Code, string Output, string Error)> RunAsync(params string[] args)
     {
         Assert.True(ClusterNodesCommand.IsMeant(args));
