@@ -25,8 +25,12 @@ internal static class CertificatesCommand
         var isJson = args[1] == "list" && args.Contains(ApiCommandLine.JsonOption, StringComparer.Ordinal);
         var rest = args[(name is null ? 2 : 3)..];
         rest = isJson ? Array.FindAll(rest, static word => word != ApiCommandLine.JsonOption) : rest;
-        if ((args[1] == "renew" && name is null) || !Array.TrueForAll(rest, IsSetting))
+        var mistake = args[1] == "renew" && name is null ? "'certificate renew' needs the name of the certificate after it"
+            : Array.Find(rest, static word => !IsSetting(word)) is not { } wrong ? null
+            : EntryWords.Unknown(wrong, args[1] == "list" ? [ApiCommandLine.JsonOption] : []);
+        if (mistake is not null)
         {
+            await error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
             await error.WriteLineAsync(EntryHelp.CertificateUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }

@@ -35,8 +35,14 @@ internal static class ClusterNodesCommand
         var option = isDrain ? Undo : ApiCommandLine.JsonOption;
         var hasOption = words.Contains(option);
         words = Array.FindAll(words, word => word != option);
-        if (isDrain ? words.Length != 1 || words[0].StartsWith('-') : words.Length > 0)
+        var wrong = !isDrain ? words.FirstOrDefault()
+            : Array.Find(words, static word => word.StartsWith('-')) ?? words.ElementAtOrDefault(1);
+        var mistake = wrong is not null ? EntryWords.Unknown(wrong, option)
+            : isDrain && words.Length == 0 ? "'cluster drain' needs a node after it; 'cluster nodes' shows them"
+            : null;
+        if (mistake is not null)
         {
+            await error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
             await error.WriteLineAsync(EntryHelp.ClusterNodesUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }

@@ -7,17 +7,18 @@ namespace Tunnel2.ProxyEntry.Tests.Hosting;
 public sealed class ClusterNodesCommandTests
 {
     [Theory]
-    [InlineData("cluster", "nodes", "extra")]
-    [InlineData("cluster", "status", "--jsno")]
-    [InlineData("cluster", "drain", "e1", "--json")]
-    [InlineData("cluster", "nodes", "--undo")]
-    [InlineData("cluster", "drain")]
-    [InlineData("cluster", "drain", "--undo")]
-    [InlineData("cluster", "drain", "e1", "e2")]
-    public async Task A_wrong_command_line_is_followed_by_the_right_one(params string[] args)
+    [InlineData("'extra' is too much", "nodes", "extra")]
+    [InlineData("'--jsno' is not known, did you mean '--json'?", "status", "--jsno")]
+    [InlineData("'--json' is not known", "drain", "e1", "--json")]
+    [InlineData("'--undo' is not known", "nodes", "--undo")]
+    [InlineData("'cluster drain' needs a node after it; 'cluster nodes' shows them", "drain")]
+    [InlineData("'cluster drain' needs a node after it; 'cluster nodes' shows them", "drain", "--undo")]
+    [InlineData("'--undoo' is not known, did you mean '--undo'?", "drain", "e1", "--undoo")]
+    [InlineData("'e2' is too much", "drain", "e1", "e2")]
+    public async Task A_wrong_command_line_is_named_and_followed_by_the_right_one(string mistake, params string[] args)
     {
-        var (code, _, error) = await RunAsync(args);
-        Assert.Equal((2, EntryHelp.ClusterNodesUsage), (code, error.Trim()));
+        var (code, _, error) = await RunAsync(["cluster", .. args]);
+        Assert.Equal((2, $"tunnel2-entry: {mistake}\n{EntryHelp.ClusterNodesUsage}"), (code, error.ReplaceLineEndings("\n").Trim()));
     }
 
     [Fact]
