@@ -91,6 +91,30 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
     }
 
     [Theory]
+    [InlineData(
+        "drop table tunnel2_nodes, tunnel2_names, tunnel2_members, tunnel2_shared, tunnel2_shares, tunnel2_tunnels, tunnel2_schema")]
+    [InlineData("drop table tunnel2_names")]
+    [InlineData("drop table tunnel2_members, tunnel2_shares")]
+    [InlineData("drop table tunnel2_nodes; drop sequence tunnel2_epochs")]
+    [InlineData("drop function tunnel2_lives; drop table tunnel2_schema, tunnel2_nodes")]
+    public async Task A_database_of_which_a_part_was_removed_by_hand(string statements)
+    {
+        var node = await StartAsync("n1");
+        await RegisterAsync(node, "web");
+        var epoch = node.EpochOf("web");
+        await PostgresServer.ExecuteAsync(_database, statements, Ending);
+        node.State.MarkUnready("It looks again.");
+        await StepUntilAsync(node, () => node.EpochOf("web") > epoch && node.State.Ready is not null);
+        await CheckRowAsync(node, "web");
+        Assert.Equal(0L, await PostgresServer.AskAsync(_database, PostgresSql.MissingParts, Ending));
+
+        // A node that comes finds all of it, too.
+        var other = await StartAsync("n2");
+        await RegisterAsync(other, "more", "b");
+        await CheckRowAsync(other, "more");
+    }
+
+    [Theory]
     [InlineData(false)]
     [InlineData(true)]
     public async Task A_database_of_which_an_older_copy_was_put_back(bool isLeaseRenewedFirst)
