@@ -107,7 +107,7 @@ internal static class OidcServices
 
         Protect(options.NonceCookie, SignInCookie.Name + "-nonce.");
         Protect(options.CorrelationCookie, SignInCookie.Name + "-state.");
-        options.Backchannel = new HttpClient(new SocketsHttpHandler
+        var connections = new SocketsHttpHandler
         {
             AllowAutoRedirect = false,
             UseCookies = false,
@@ -115,7 +115,8 @@ internal static class OidcServices
             PooledConnectionIdleTimeout = TimeSpan.FromSeconds(30),
             MaxConnectionsPerServer = 8,
             MaxResponseHeadersLength = 32,
-        })
+        };
+        options.Backchannel = new HttpClient(new OidcBackchannel(entry.Authority, connections))
         {
             Timeout = _backchannel,
             MaxResponseContentBufferSize = MaxBody,

@@ -138,14 +138,22 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
     }
 
-    private static async Task<(ErrorResponse? Answer, ProxyError Error)> ChallengeAsync(
+    private async Task<(ErrorResponse? Answer, ProxyError Error)> ChallengeAsync(
         OidcGate gate, string tunnel, HttpContext context)
     {
         string? wanted = context.Request.Query["to"];
         var properties = new AuthenticationProperties { RedirectUri = SignInPaths.SafeTarget(wanted) };
         properties.Items[OidcServices.TunnelKey] = tunnel;
         await context.ChallengeAsync(gate.Entry.Name, properties).ConfigureAwait(false);
-        return (AnswerOf(context.Response), default);
+
+        // The handler takes any text of the provider's document as the address of its page.
+        if (OidcBackchannel.MayLeadTo(gate.Entry.Authority!, context.Response.Headers.Location.ToString()))
+        {
+            return (AnswerOf(context.Response), default);
+        }
+
+        Report(gate, new InvalidDataException());
+        return (null, ProxyError.SignInUnavailable);
     }
 
     /// <summary>The provider sent the visitor back.</summary>
