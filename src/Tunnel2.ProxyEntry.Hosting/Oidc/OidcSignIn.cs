@@ -44,7 +44,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     /// <inheritdoc/>
     public async Task<SignInVerdict> OpenAsync(SignInPlace place, PendingSession session, CancellationToken cancellationToken)
     {
-        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Openings.TryBegin(place.Tunnel))
+        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Openings.TryBegin(place.Tunnel, session.From))
         {
             return new SignInVerdict(null, IsBusy: true);
         }
@@ -64,14 +64,14 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
         finally
         {
-            gate.Openings.End(place.Tunnel);
+            gate.Openings.End(place.Tunnel, session.From);
         }
     }
 
     /// <inheritdoc/>
     public async Task<(ErrorResponse? Answer, ProxyError Error)> ServeAsync(SignInPlace place, SignInVisit visit)
     {
-        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Visits.TryBegin(place.Tunnel))
+        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Visits.TryBegin(place.Tunnel, visit.From))
         {
             return (null, ProxyError.SignInUnavailable);
         }
@@ -83,7 +83,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
         finally
         {
-            gate.Visits.End(place.Tunnel);
+            gate.Visits.End(place.Tunnel, visit.From);
         }
     }
 

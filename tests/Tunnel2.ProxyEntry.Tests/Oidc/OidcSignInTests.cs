@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Oidc;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.TestUtilities;
@@ -28,6 +29,7 @@ public sealed class OidcSignInTests : IDisposable
         var time = new ManualTimeProvider();
         using var gates = new OidcSignIn(settings, time, NullLogger<OidcSignIn>.Instance);
         List<Task<(ErrorResponse? Answer, ProxyError Error)>> held = [];
+        var visitors = 0;
         for (var tunnel = 0; held.Count < OidcGate.MostVisits; tunnel++)
         {
             for (var visit = 0; visit < OidcGate.MostVisits / 4; visit++)
@@ -59,8 +61,11 @@ public sealed class OidcSignInTests : IDisposable
             Assert.Equal((null, ProxyError.SignInUnavailable), await refused);
         }
 
+        // Each visitor has an address of its own.
         Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(string gate, string tunnel) => gates.ServeAsync(
-            new SignInPlace(gate, tunnel), new SignInVisit("GET", tunnel + ".localhost", "/.tunnel2/login", "", IsCrossSite: false));
+            new SignInPlace(gate, tunnel),
+            new SignInVisit(
+                "GET", tunnel + ".localhost", "/.tunnel2/login", "", IsCrossSite: false, new AddressKey(1, (ulong)++visitors)));
 
         string[] GateOf(string name, int port) =>
         [
