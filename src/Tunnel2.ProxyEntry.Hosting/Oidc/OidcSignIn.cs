@@ -78,12 +78,13 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
 
         try
         {
-            // The handler may compute and wait for files: never on an event loop.
-            return await Task.Run(() => ServeAsync(gate, place.Tunnel, visit)).ConfigureAwait(false);
+            return await ServeInPlaceAsync(gate, place.Tunnel, visit).WaitAsync(OidcServices.Patience, _time).ConfigureAwait(false);
         }
-        finally
+        catch (TimeoutException exception)
         {
-            gate.Visits.End(place.Tunnel, visit.From);
+            // The library fetches a provider's documents for all who need them, so no visit's own deadline ends that.
+            Report(gate, exception);
+            return (null, ProxyError.SignInUnavailable);
         }
     }
 
@@ -92,6 +93,20 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     {
         _services?.Dispose();
         _places.Dispose();
+    }
+
+    /// <summary>The visit keeps its place until it has really ended. It contains its own faults.</summary>
+    private async Task<(ErrorResponse? Answer, ProxyError Error)> ServeInPlaceAsync(OidcGate gate, string tunnel, SignInVisit visit)
+    {
+        try
+        {
+            // The handler may compute and wait for files: never on an event loop.
+            return await Task.Run(() => ServeAsync(gate, tunnel, visit)).ConfigureAwait(false);
+        }
+        finally
+        {
+            gate.Visits.End(tunnel, visit.From);
+        }
     }
 
     private async Task<(ErrorResponse? Answer, ProxyError Error)> ServeAsync(OidcGate gate, string tunnel, SignInVisit visit)
