@@ -190,6 +190,12 @@ internal sealed partial class PostgresStore : IClusterStore
         _connections.CallAsync(
             async (connection, token) =>
             {
+                // The keeper's own calls do not use all tables.
+                if (await PostgresSchema.FindAsync(connection, token).ConfigureAwait(false) is null)
+                {
+                    throw new StoreUnavailableException("its tables are missing", true);
+                }
+
                 await ScalarAsync(connection, PostgresSql.TidyMembers, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresSql.TidyNames, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresShareSql.Tidy, token).ConfigureAwait(false);

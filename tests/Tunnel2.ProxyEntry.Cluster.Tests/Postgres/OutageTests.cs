@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -112,6 +113,21 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
         var other = await StartAsync("n2");
         await RegisterAsync(other, "more", "b");
         await CheckRowAsync(other, "more");
+    }
+
+    [Theory]
+    [InlineData("drop table tunnel2_shared")]
+    [InlineData("drop table tunnel2_tunnels")]
+    [InlineData("drop function tunnel2_change")]
+    public async Task A_part_that_is_seldom_used_is_missed_when_a_node_tidies(string statements)
+    {
+        await StartAsync("n1");
+        await _stores[0].TidyAsync(Ending);
+        await PostgresServer.ExecuteAsync(_database, statements, Ending);
+        var trouble = await Assert.ThrowsAsync<StoreUnavailableException>(() => _stores[0].TidyAsync(Ending));
+        Assert.True(trouble.IsSchemaMissing);
+        await _stores[0].PrepareAsync(Ending);
+        await _stores[0].TidyAsync(Ending);
     }
 
     [Theory]
