@@ -20,6 +20,12 @@ namespace Tunnel2.Client;
 /// <summary>The program <c>tunnel2</c>: reads the command line, runs the tunnels until a signal, returns the exit code.</summary>
 internal static class AgentCli
 {
+    /// <summary>
+    /// After a signal, a command has so long to end by itself. A call of the system can hold it up for ever: a pipe in the place of a file,
+    /// a network's file system, an output that nothing takes.
+    /// </summary>
+    private static readonly TimeSpan _patience = TimeSpan.FromSeconds(3);
+
     /// <summary>What a user needs who has configured nothing.</summary>
     private static readonly string[] _needs =
     [
@@ -31,16 +37,22 @@ internal static class AgentCli
     /// <summary>Runs the program on the process's own console, environment and signals.</summary>
     public static async Task<int> RunAsync(string[] args)
     {
-        // Not Console.Out, which flushes every line and changes the terminal's settings. It is flushed where lines are written, and never
-        // disposed of: a last flush into a pipe without a reader would hold up the end of the process.
-        var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
-        var error = new HeldWriter(new StreamWriter(Console.OpenStandardError(), new UTF8Encoding(false)) { AutoFlush = true });
         if (OperatingSystem.IsWindows() && Environment.GetEnvironmentVariable(WindowsManager.Variable) is { Length: > 0 } service)
         {
             return RunForWindows(args, service);
         }
 
-        using var signals = new StopSignals(Environment.Exit);
+        bool runsTunnels = CommandLineReader.Read(args).Command is not { RunsTunnels: false };
+        using var signals = new StopSignals(Environment.Exit, runsTunnels ? null : _patience);
+
+        // A command ends with the reader of its output; a tunnel continues without one.
+        Stream to = OutputStream.Open(TerminalCalls.StandardOutput, Console.OpenStandardOutput, runsTunnels ? null : signals.Stop);
+        Stream toError = OutputStream.Open(TerminalCalls.StandardError, Console.OpenStandardError, null);
+
+        // Not Console.Out, which flushes every line and changes the terminal's settings. It is flushed where lines are written, and never
+        // disposed of: a last flush into a pipe without a reader would hold up the end of the process.
+        var output = new StreamWriter(to, new UTF8Encoding(false));
+        var error = new HeldWriter(new StreamWriter(toError, new UTF8Encoding(false)) { AutoFlush = true });
         try
         {
             return await RunAsync(
@@ -55,7 +67,8 @@ internal static class AgentCli
                 hasLocalServer: HasLocalServerAsync,
                 openInput: static () => Console.IsInputRedirected ? null : Console.In,
                 readSecret: static () => Console.IsInputRedirected ? null : ReadSecret(),
-                readPiped: static () => Console.IsInputRedirected ? Console.In.ReadLine() : null);
+                readPiped: static () => Console.IsInputRedirected ? Console.In.ReadLine() : null,
+                leaveInterrupts: signals.LeaveInterrupts);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
@@ -83,7 +96,7 @@ internal static class AgentCli
     /// on the terminal that <paramref name="openTerminal"/> returns; null: none. Where the output is a terminal, requests can be inspected.
     /// Where no server is named, <paramref name="hasLocalServer"/> says whether one runs here; null: that is not asked. Questions are
     /// answered on what <paramref name="openInput"/> returns, and by <paramref name="readSecret"/>; null: there is no person to ask.
-    /// <paramref name="readPiped"/> reads a line that no person types.
+    /// <paramref name="readPiped"/> reads a line that no person types; <paramref name="leaveInterrupts"/> leaves Ctrl+C to another program.
     /// </summary>
     internal static async Task<int> RunAsync(
         string[] args,
@@ -98,7 +111,8 @@ internal static class AgentCli
         Func<CancellationToken, Task<bool>>? hasLocalServer = null,
         Func<TextReader?>? openInput = null,
         Func<string?>? readSecret = null,
-        Func<string?>? readPiped = null)
+        Func<string?>? readPiped = null,
+        Func<IDisposable>? leaveInterrupts = null)
     {
         ParsedLine line = CommandLineReader.Read(args);
         if (line is { WantsHelp: false, WantsVersion: false, Command.RunsTunnels: false })
@@ -109,11 +123,29 @@ internal static class AgentCli
                 OpenInput = openInput,
                 ReadSecret = readSecret,
                 ReadPiped = readPiped,
+                LeaveInterrupts = leaveInterrupts,
             };
-            return await CommandRunner.RunAsync(console, stop);
+            try
+            {
+                return await CommandRunner.RunAsync(console, stop);
+            }
+            catch (OperationCanceledException) when (stop.IsCancellationRequested)
+            {
+                return await console.FailAsync("stopped", AgentExitCode.InternalError);
+            }
         }
 
-        CommandLineResult commandLine = new AgentCommandLine().Parse(line, environment);
+        CommandLineResult commandLine;
+        try
+        {
+            // The file of tunnels may be a pipe that no program writes to.
+            commandLine = await Task.Run(() => new AgentCommandLine().Parse(line, environment), CancellationToken.None).WaitAsync(stop);
+        }
+        catch (OperationCanceledException) when (stop.IsCancellationRequested)
+        {
+            return AgentExitCode.Stopped;
+        }
+
         switch (commandLine.Request)
         {
             case CommandLineRequest.Help:

@@ -51,7 +51,7 @@ internal sealed class FileFinder
     }
 
     /// <summary>Whether an entry of a folder may be listed.</summary>
-    public bool IsListed(FileSystemInfo entry) => !entry.Name.StartsWith('.')
+    public bool IsListed(FileSystemInfo entry) => IsName(entry.Name)
         && RealPath(entry.FullName) is { } real && IsShown(real) && (File.Exists(real) || Directory.Exists(real));
 
     /// <summary>The names between the slashes; null: it is no path that a file can have.</summary>
@@ -65,10 +65,7 @@ internal sealed class FileFinder
         var segments = new List<string>();
         foreach (string part in path.Split('/', StringSplitOptions.RemoveEmptyEntries))
         {
-            if (Unescape(part) is not { Length: > 0 } segment
-                || segment[0] == '.'
-                || segment.Any(static c => char.IsControl(c) || c is '/' or '\\')
-                || (OperatingSystem.IsWindows() && (segment.AsSpan().ContainsAny(':', '~') || segment[^1] is '.' or ' ')))
+            if (Unescape(part) is not { } segment || !IsName(segment))
             {
                 return null;
             }
@@ -78,6 +75,12 @@ internal sealed class FileFinder
 
         return segments;
     }
+
+    /// <summary>Whether a file of this name may be asked for.</summary>
+    private static bool IsName(string name) => name.Length > 0
+        && name[0] != '.'
+        && !name.Any(static c => char.IsControl(c) || c is '/' or '\\')
+        && !(OperatingSystem.IsWindows() && (name.AsSpan().ContainsAny(':', '~') || name[^1] is '.' or ' '));
 
     /// <summary>Reads the escapes of a segment, once; null: they are no text.</summary>
     private static string? Unescape(string part)

@@ -40,6 +40,7 @@ internal sealed class AdminClient : IDisposable
     /// <param name="path">The path below the API's root, escaped.</param>
     /// <param name="body">The body in JSON, or null.</param>
     /// <param name="stop">Gives up.</param>
+    /// <exception cref="OperationCanceledException"><paramref name="stop"/>.</exception>
     public async Task<AdminAnswer> SendAsync(HttpMethod method, string path, ReadOnlyMemory<byte>? body, CancellationToken stop)
     {
         using var request = new HttpRequestMessage(method, new Uri(Root + path, UriKind.Relative));
@@ -59,8 +60,8 @@ internal sealed class AdminClient : IDisposable
         }
         catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException)
         {
-            string reason = stop.IsCancellationRequested ? "stopped"
-                : exception is OperationCanceledException ? $"no answer within {_patience.TotalSeconds:0} s"
+            stop.ThrowIfCancellationRequested();
+            string reason = exception is OperationCanceledException ? $"no answer within {_patience.TotalSeconds:0} s"
                 : PlainText.Clean(exception.InnerException is AuthenticationException { Message: var ofTls } ? ofTls : exception.Message);
             return new AdminAnswer(
                 default,

@@ -362,7 +362,7 @@ internal static class CommandTable
     public static IReadOnlyList<(int Code, string Words)> ExitCodes { get; } =
     [
         (0, "done, or asked to stop (Ctrl+C, SIGTERM); the requests under way are finished first, a second signal stops at once"),
-        (1, "a fault of tunnel2 itself, or a file that cannot be read or written"),
+        (1, "a fault of tunnel2 itself, a file that cannot be read or written, or a command that was stopped before it was done"),
         (2, "the command line, a variable or the file of tunnels is wrong"),
         (3, "the server rejected the agent for good (token, name, version), or another agent took the name over"),
         (4, "the server cannot be reached; a command that runs tunnels ends so only with --exit-on-failure"),

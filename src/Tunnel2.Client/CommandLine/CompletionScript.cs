@@ -42,6 +42,8 @@ internal static class CompletionScript
             _tunnel2() {
               local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command="" i
               COMPREPLY=()
+              # --flag=value comes as three words.
+              if [[ "$word" == "=" ]]; then word=""; elif [[ "$before" == "=" ]]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi
               for ((i = 1; i < COMP_CWORD; i++)); do
                 case "${COMP_WORDS[i]}" in
                   {{string.Join('|', CommandTable.Words)}}) command="${COMP_WORDS[i]}"; break ;;
@@ -106,15 +108,20 @@ internal static class CompletionScript
             #compdef tunnel2
             # zsh completion of tunnel2; made by 'tunnel2 completion zsh'
             _tunnel2() {
-              local command="" i
+              local command="" before="${words[CURRENT-1]}" i
               local -a words_of_program
+              if [[ "${words[CURRENT]}" == --*=* ]]; then
+                before="${words[CURRENT]%%=*}"
+                compset -P '*='
+              fi
+
               for ((i = 2; i < CURRENT; i++)); do
                 case "${words[i]}" in
 
             """);
         text.Append("      ").Append(string.Join('|', CommandTable.Words))
             .Append(") command=\"${words[i]}\"; break ;;\n    esac\n  done\n");
-        text.Append("  case \"${words[CURRENT-1]}\" in\n");
+        text.Append("  case \"$before\" in\n");
         foreach (var (names, option) in Valued('|'))
         {
             string reply = option.Kind switch
@@ -126,7 +133,8 @@ internal static class CompletionScript
             text.Append("    ").Append(names).Append(") ").Append(reply).Append("; return ;;\n");
         }
 
-        text.Append("  esac\n  if [[ -z \"$command\" ]]; then\n    words_of_program=(\n");
+        text.Append("  esac\n  if [[ -z \"$command\" ]]; then\n")
+            .Append("    if [[ \"${words[CURRENT]}\" == -* ]]; then compadd -- --help --version; return; fi\n    words_of_program=(\n");
         foreach (string word in CommandTable.Words)
         {
             text.Append("      ").Append(Quote($"{word}:{SummaryOf(word)}")).Append('\n');
@@ -169,6 +177,12 @@ internal static class CompletionScript
         {
             text.Append("complete -c tunnel2 -n 'not __fish_seen_subcommand_from ").Append(words).Append("' -a ").Append(word)
                 .Append(" -d ").Append(Quote(SummaryOf(word))).Append('\n');
+        }
+
+        foreach (CommandOption option in new[] { CommandTable.Help, CommandTable.Version })
+        {
+            text.Append("complete -c tunnel2 -n 'not __fish_seen_subcommand_from ").Append(words).Append("' -l ").Append(option.Flag[2..])
+                .Append(" -d ").Append(Quote(option.Words)).Append('\n');
         }
 
         foreach (CommandSpec command in CommandTable.All)

@@ -33,6 +33,14 @@ internal sealed record CommandConsole(
     /// <summary>Reads the first line of an input that is no terminal; null, or returns null: it is one, or has no line.</summary>
     public Func<string?>? ReadPiped { get; init; }
 
+    /// <summary>Leaves Ctrl+C to another program of the terminal until the result is disposed of; null: there is no terminal.</summary>
+    public Func<IDisposable>? LeaveInterrupts { get; init; }
+
+    /// <summary>Waits for what a person types, or another program writes: that may never come, and a stop does not wait for it.</summary>
+    /// <exception cref="OperationCanceledException"><paramref name="stop"/>.</exception>
+    public static Task<string?> WaitAsync(Func<string?> read, CancellationToken stop) =>
+        Task.Run(read, CancellationToken.None).WaitAsync(stop);
+
     /// <summary>Whether a person types what is read.</summary>
     public bool IsAsked => OpenInput?.Invoke() is not null;
 

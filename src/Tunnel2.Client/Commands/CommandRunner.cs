@@ -37,7 +37,7 @@ internal static class CommandRunner
         return console.Line.Command.Name switch
         {
             "version" => VersionAsync(console),
-            "hash-password" => HashPasswordCommand.RunAsync(console),
+            "hash-password" => HashPasswordCommand.RunAsync(console, stop),
             "completion" => CompletionAsync(console),
             "config check" => ConfigCommand.CheckAsync(console),
             "config show" => ConfigCommand.ShowAsync(console),

@@ -92,7 +92,7 @@ internal static class ConfigEditCommand
                 await console.Error.WriteLineAsync($"tunnel2: {PlainText.Clean(one.Message)}");
             }
 
-            if (!await AskAsync(console, "Edit it again? The file is unchanged so far. [Y/n] "))
+            if (!await AskAsync(console, "Edit it again? The file is unchanged so far. [Y/n] ", stop))
             {
                 await console.Error.WriteLineAsync("tunnel2: the file is unchanged");
                 return AgentExitCode.Usage;
@@ -140,7 +140,7 @@ internal static class ConfigEditCommand
         : console.WriteAsync(PlainText.Clean(text) + "\n");
 
     /// <summary>Whether a person says yes, or presses only the return key.</summary>
-    private static async Task<bool> AskAsync(CommandConsole console, string question)
+    private static async Task<bool> AskAsync(CommandConsole console, string question, CancellationToken stop)
     {
         if (console.OpenInput?.Invoke() is not { } input)
         {
@@ -148,7 +148,7 @@ internal static class ConfigEditCommand
         }
 
         await console.Error.WriteAsync(question);
-        return (await input.ReadLineAsync())?.Trim().ToLowerInvariant() is "" or "y" or "yes";
+        return (await CommandConsole.WaitAsync(input.ReadLine, stop))?.Trim().ToLowerInvariant() is "" or "y" or "yes";
     }
 
     /// <summary>Runs the editor to its end.</summary>
@@ -164,6 +164,8 @@ internal static class ConfigEditCommand
             : new ProcessStartInfo("/bin/sh") { ArgumentList = { "-c", $"{editor} \"$1\"", "sh", copy } };
         try
         {
+            // Ctrl+C reaches all programs of the terminal, and means something to an editor.
+            using IDisposable? left = console.LeaveInterrupts?.Invoke();
             using Process process = Process.Start(start) ?? throw new IOException("no process");
             await process.WaitForExitAsync(stop);
             return process.ExitCode == 0 ? null : $"the editor ({editor}) ended with {process.ExitCode}; the file is unchanged";

@@ -11,7 +11,8 @@ internal static class HashPasswordCommand
 {
     /// <summary>Runs the command.</summary>
     /// <returns>0, or 2 for a mistake.</returns>
-    public static async Task<int> RunAsync(CommandConsole console)
+    /// <exception cref="OperationCanceledException"><paramref name="stop"/>.</exception>
+    public static async Task<int> RunAsync(CommandConsole console, CancellationToken stop)
     {
         // A second word is probably the password: no message repeats it.
         if (console.Line.Arguments is not [var user])
@@ -30,10 +31,17 @@ internal static class HashPasswordCommand
             await console.Error.WriteAsync("Password: ");
         }
 
-        string? password = console.ReadPiped?.Invoke() ?? console.ReadSecret?.Invoke();
-        if (console.IsAsked)
+        string? password;
+        try
         {
-            await console.Error.WriteLineAsync();
+            password = await CommandConsole.WaitAsync(() => console.ReadPiped?.Invoke() ?? console.ReadSecret?.Invoke(), stop);
+        }
+        finally
+        {
+            if (console.IsAsked)
+            {
+                await console.Error.WriteLineAsync();
+            }
         }
 
         if (password is null || !AccessOptionsParser.IsPassword(password))

@@ -13,8 +13,24 @@ namespace Tunnel2.Client.Commands;
 /// </summary>
 internal static class LoginCommand
 {
+    private const string Stopped = "stopped; nothing is stored";
+
     /// <summary>Runs to the end.</summary>
     public static async Task<int> RunAsync(CommandConsole console, CancellationToken stop)
+    {
+        try
+        {
+            return await LogInAsync(console, stop);
+        }
+        catch (OperationCanceledException) when (stop.IsCancellationRequested)
+        {
+            // It waited for a person, in the line of its question.
+            await console.Error.WriteLineAsync();
+            return await console.FailAsync(Stopped, AgentExitCode.InternalError);
+        }
+    }
+
+    private static async Task<int> LogInAsync(CommandConsole console, CancellationToken stop)
     {
         if (console.Line.Argument is not { Length: > 0 } server)
         {
@@ -58,7 +74,7 @@ internal static class LoginCommand
 
             if (stop.IsCancellationRequested)
             {
-                return await console.FailAsync("stopped; nothing is stored", AgentExitCode.InternalError);
+                return await console.FailAsync(Stopped, AgentExitCode.InternalError);
             }
 
             // A server looks at the token before the name.
@@ -76,7 +92,7 @@ internal static class LoginCommand
 
             if (end.Failure?.UntrustedFingerprint is { } seen && fingerprint is null && !console.Line.Has("--server-ca"))
             {
-                if (await AskAsync(console, TrustQuestion(seen)) is not ("y" or "yes"))
+                if (await AskAsync(console, TrustQuestion(seen), stop) is not ("y" or "yes"))
                 {
                     return await console.FailAsync(
                         $"the server's certificate is not trusted; nothing is stored. Where {seen} is what tunnel2-entry prints at its "
@@ -87,7 +103,7 @@ internal static class LoginCommand
                 fingerprint = seen;
             }
             else if (end.Rejection?.Reason == RejectionReason.Unauthorized && options.Token is null
-                && await AskSecretAsync(console) is { Length: > 0 } secret)
+                && await AskSecretAsync(console, stop) is { Length: > 0 } secret)
             {
                 token = secret;
             }
@@ -134,7 +150,7 @@ internal static class LoginCommand
         + $"  {fingerprint}\n"
         + "tunnel2-entry prints its fingerprint at its start. Are they the same, and is the server to be trusted? [y/N] ";
 
-    private static async Task<string?> AskAsync(CommandConsole console, string question)
+    private static async Task<string?> AskAsync(CommandConsole console, string question, CancellationToken stop)
     {
         if (console.OpenInput?.Invoke() is not { } input)
         {
@@ -142,10 +158,10 @@ internal static class LoginCommand
         }
 
         await console.Error.WriteAsync(question);
-        return (await input.ReadLineAsync())?.Trim().ToLowerInvariant();
+        return (await CommandConsole.WaitAsync(input.ReadLine, stop))?.Trim().ToLowerInvariant();
     }
 
-    private static async Task<string?> AskSecretAsync(CommandConsole console)
+    private static async Task<string?> AskSecretAsync(CommandConsole console, CancellationToken stop)
     {
         if (console.ReadSecret is not { } read)
         {
@@ -153,7 +169,7 @@ internal static class LoginCommand
         }
 
         await console.Error.WriteAsync("The server wants a token (it is not shown): ");
-        string? secret = read();
+        string? secret = await CommandConsole.WaitAsync(read, stop);
         await console.Error.WriteLineAsync();
         return secret?.Trim();
     }

@@ -57,6 +57,7 @@ internal static class InspectCommand
         }
         catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException or JsonException)
         {
+            stop.ThrowIfCancellationRequested();
             string reason = exception is OperationCanceledException ? "no answer in time"
                 : PlainText.Clean(exception.InnerException is AuthenticationException { Message: var ofTls } ? ofTls : exception.Message);
             await error.WriteLineAsync($"tunnel2: no inspector answers at {options.From.Authority}: {reason}");

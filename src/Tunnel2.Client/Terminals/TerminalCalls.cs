@@ -7,6 +7,7 @@ internal static unsafe partial class TerminalCalls
 {
     public const int StandardInput = 0;
     public const int StandardOutput = 1;
+    public const int StandardError = 2;
 
     public const short PollIn = 1;
     public const short PollOut = 4;

@@ -38,7 +38,10 @@ internal static class TunnelFileLoader
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            return (null, $"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}");
+            // The system's words for a folder are those for a file that may not be read.
+            return (null, Directory.Exists(path)
+                ? $"{path}: cannot be read: it is a folder, not a file"
+                : $"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}");
         }
     }
 

@@ -25,7 +25,8 @@ internal static class ClusterServices
     public static IServiceCollection AddTunnel2Cluster(
         this IServiceCollection services, string database, NodeFacts facts, TimeSpan keptFor, int mostMembers)
     {
-        services.AddSingleton(provider => new PostgresStore(database, provider.GetRequiredService<ILogger<PostgresStore>>()));
+        services.AddSingleton(provider => new PostgresStore(
+            database, provider.GetRequiredService<ILogger<PostgresStore>>(), timeProvider: provider.GetRequiredService<TimeProvider>()));
         services.AddSingleton<IClusterStore>(static provider => provider.GetRequiredService<PostgresStore>());
         services.AddSingleton<ISharedStore>(static provider => provider.GetRequiredService<PostgresStore>());
         services.AddSingleton<SharedDocuments>();

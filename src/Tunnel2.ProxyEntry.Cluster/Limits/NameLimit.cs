@@ -20,7 +20,7 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
     private TimeSpan _asked = now;
     private TimeSpan _reported = now - ShareTimes.Slow;
     private TimeSpan? _failing;
-    private TimeSpan _returned = now - ShareTimes.Return;
+    private TimeSpan _returned = now - ShareTimes.Patience;
     private int _nodes;
     private double? _decided;
     private bool _isPressed;
@@ -108,8 +108,13 @@ internal sealed class NameLimit(int perSecond, TimeSpan now)
     /// Decides the next share. What is less holds at once, because the others may take it; what is more after <see cref="Done"/>.
     /// </summary>
     /// <returns>What the others get; null: this node needs no share.</returns>
-    public double? Decide(TimeSpan now, in ShareView view)
+    public double? Decide(TimeSpan now, ShareView view)
     {
+        if (_isAlone || now - _returned < ShareTimes.Patience)
+        {
+            view = view.AfterOutage();
+        }
+
         var nodes = Math.Max(1, Math.Max(view.Nodes, view.Others.Count + 1));
         var isIdle = Demand * PerSecond < 0.5 && now - _asked >= ShareTimes.Idle;
         var isReported = !isIdle && (Demand > 0 || IsOnBoard);

@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Cluster.Nodes;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 
 namespace Tunnel2.ProxyEntry.Cluster.Limits;
@@ -31,6 +32,9 @@ internal static class ShareTimes
 
     /// <summary>How long after an outage a node takes no more than an equal part: others may not be back yet.</summary>
     public static readonly TimeSpan Return = TimeSpan.FromSeconds(2);
+
+    /// <summary>How long after an outage a node takes no other one for lost: it may not have its lease again.</summary>
+    public static readonly TimeSpan Patience = ClusterTimes.Lease;
 
     /// <summary>After this time without a request a node gives its share back.</summary>
     public static readonly TimeSpan Idle = TimeSpan.FromSeconds(5);

@@ -9,12 +9,19 @@ namespace Tunnel2.ProxyEntry.Cluster.Limits;
 /// <remarks>
 /// Nodes decide one after the other, and each sees what the others may spend. A node gives up what others need. One that needs more may
 /// take it a moment before they give it up, up to <see cref="Overlap"/> in all: demand that moves is served at once, in part, and the sum
-/// is the limit again when each of them has decided. What a node may spend that is cut off is not theirs.
+/// is the limit again when each of them has decided. What a node may spend of which nothing is heard is not theirs. When its lease is over
+/// it is most likely dead, so they take its part, but not so much that with it all spend more than <see cref="Most"/>.
 /// </remarks>
 internal static class TierShares
 {
     /// <summary>The sum of all shares at most, while demand moves.</summary>
     public const double Overlap = 1.4;
+
+    /// <summary>
+    /// The sum of all shares at most, with those of nodes that are taken for lost, if these are cut off: 1.5 times the limit, and somewhat
+    /// less, because a bucket of which visitors left something a moment ago has that too.
+    /// </summary>
+    public const double Most = 1.48;
 
     /// <summary>What nodes without demand may spend, all together: with it they begin.</summary>
     public const double FloorOfAll = 0.06;
@@ -47,9 +54,15 @@ internal static class TierShares
             return (1, false);
         }
 
-        var (total, claimed, reserved, sharing) = (demand, 0.0, 0.0, 1);
+        var (total, claimed, reserved, lost, sharing) = (demand, 0.0, 0.0, 0.0, 1);
         foreach (var other in view.Others)
         {
+            if (other.IsLost)
+            {
+                lost += 1.0 / nodes;
+                continue;
+            }
+
             if (other.IsSilent)
             {
                 // If it is cut off, it spends its last share, and an equal part later.
@@ -62,14 +75,17 @@ internal static class TierShares
             sharing++;
         }
 
+        // Nodes without a report have what nodes without demand have.
+        var most = Most - lost - ((nodes - 1 - view.Others.Count) * Floor(nodes));
+        var whole = Math.Max(0, Math.Min(1, most) - reserved);
+
         // What no node wants is divided equally among all.
-        var whole = Math.Max(0, 1 - reserved);
         var (floor, alike) = (Floor(nodes), Math.Max(0, (whole - total) / sharing));
         var wanted = Wanted(demand);
         var (need, isNeeded) = (0.0, false);
         foreach (var other in view.Others)
         {
-            if (!other.IsSilent && Wanted(other.Demand) is var due && due > other.Share)
+            if (!other.IsSilent && !other.IsLost && Wanted(other.Demand) is var due && due > other.Share)
             {
                 need += due - other.Share;
                 isNeeded |= IsShort(other.Share, due);
@@ -86,7 +102,7 @@ internal static class TierShares
         if (IsShort(share, wanted))
         {
             // At once, although others have yet to give it up.
-            var more = Math.Clamp(Overlap - reserved - claimed - share, 0, wanted - share);
+            var more = Math.Clamp(Math.Max(whole, Overlap - lost - reserved) - claimed - share, 0, wanted - share);
             share += more;
             spare -= more;
         }

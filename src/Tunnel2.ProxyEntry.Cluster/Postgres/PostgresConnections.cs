@@ -13,18 +13,21 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// <summary>How long a call may take.</summary>
     public static readonly TimeSpan Deadline = TimeSpan.FromSeconds(1);
 
-    /// <summary>How often a full queue is asked for at most, in milliseconds.</summary>
-    private const long QueueEvery = 10_000;
+    /// <summary>How often a full queue is asked for at most.</summary>
+    public static readonly TimeSpan QueueEvery = TimeSpan.FromSeconds(10);
 
     private readonly NpgsqlDataSource _source;
     private readonly TimeSpan _deadline;
-    private long _queueAsked = -QueueEvery;
+    private readonly TimeProvider _timeProvider;
+    private long _queueAsked = long.MinValue;
 
     /// <param name="connectionString">The setting. What it does not say is chosen for short calls and quick failures.</param>
     /// <param name="deadline">How long a call may take; null: <see cref="Deadline"/>.</param>
+    /// <param name="timeProvider">The clock; null: the system's.</param>
     /// <exception cref="IOException">It is none.</exception>
-    public PostgresConnections(string connectionString, TimeSpan? deadline = null)
+    public PostgresConnections(string connectionString, TimeSpan? deadline = null, TimeProvider? timeProvider = null)
     {
+        _timeProvider = timeProvider ?? TimeProvider.System;
         _deadline = deadline ?? Deadline;
         NpgsqlConnectionStringBuilder given;
         try
@@ -132,6 +135,14 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => _source.DisposeAsync();
 
+    /// <summary>A question that frees the queue takes long. Further ones would wait, each in a process of the database.</summary>
+    internal bool IsQueueToBeAskedFor()
+    {
+        var (now, last) = (_timeProvider.GetTimestamp(), Volatile.Read(ref _queueAsked));
+        return (last == long.MinValue || _timeProvider.GetElapsedTime(last, now) >= QueueEvery)
+            && Interlocked.CompareExchange(ref _queueAsked, now, last) == last;
+    }
+
     /// <summary>What an operator can mend is said in words.</summary>
     private static string WordsFor(string state) => state switch
     {
@@ -167,13 +178,6 @@ internal sealed class PostgresConnections : IAsyncDisposable
         {
             // Gigabytes of files are removed in this call. The database does so to its end, although no one waits for it.
         }
-    }
-
-    /// <summary>A question that frees the queue takes long. Further ones would wait, each in a process of the database.</summary>
-    private bool IsQueueToBeAskedFor()
-    {
-        var (now, last) = (Environment.TickCount64, Volatile.Read(ref _queueAsked));
-        return now - last >= QueueEvery && Interlocked.CompareExchange(ref _queueAsked, now, last) == last;
     }
 
     private async Task<T> RunAsync<T>(

@@ -6,7 +6,8 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 
 /// <summary>
 /// The tables and their versions. One node changes them, under an advisory lock. A change works with nodes of the release before, or says
-/// by its <c>least_node</c> which nodes it shuts out.
+/// by its <c>least_node</c> which nodes it shuts out. Its statements leave alone what is there already: they run again where a part of it
+/// was removed by hand.
 /// </summary>
 internal static class PostgresSchema
 {
@@ -89,7 +90,9 @@ internal static class PostgresSchema
         }
     }
 
-    /// <summary>The version of the tables, <see cref="Version"/> if they are newer and still for this release; 0: there are none.</summary>
+    /// <summary>
+    /// The version of the tables, <see cref="Version"/> if they are newer and still for this release; 0: there are none, or not all.
+    /// </summary>
     private static async Task<int> ReadVersionAsync(NpgsqlConnection connection, CancellationToken cancellationToken)
     {
         if (await ScalarAsync(connection, PostgresSql.SchemaTable, cancellationToken).ConfigureAwait(false) is not string)
@@ -97,6 +100,14 @@ internal static class PostgresSchema
             return 0;
         }
 
+        var version = await ReadNumberAsync(connection, cancellationToken).ConfigureAwait(false);
+        return version == Version
+            && await ScalarAsync(connection, PostgresSql.MissingParts, cancellationToken).ConfigureAwait(false) is not 0L
+                ? 0 : Math.Min(version, Version);
+    }
+
+    private static async Task<int> ReadNumberAsync(NpgsqlConnection connection, CancellationToken cancellationToken)
+    {
         var command = new NpgsqlCommand(PostgresSql.SchemaVersion, connection);
         await using (command.ConfigureAwait(false))
         {
@@ -111,7 +122,7 @@ internal static class PostgresSchema
                 var (version, least) = (reader.GetInt32(0), reader.GetInt32(1));
                 return least > Version
                     ? throw new StoreUnavailableException($"its schema {version} needs a newer release of this node")
-                    : Math.Min(version, Version);
+                    : version;
             }
         }
     }

@@ -10,6 +10,17 @@ internal static class PostgresSql
 
     public const string SchemaTable = "select to_regclass('tunnel2_schema')::text";
 
+    /// <summary>How many of the tables and functions of the present version are not there: they were removed by hand.</summary>
+    public const string MissingParts =
+        """
+        select (
+            select count(*) from unnest(array['tunnel2_nodes', 'tunnel2_names', 'tunnel2_members', 'tunnel2_shared', 'tunnel2_shares',
+                'tunnel2_tunnels', 'tunnel2_epochs']) part where to_regclass(part) is null)
+            + (
+            select count(*) from unnest(array['tunnel2_lives', 'tunnel2_raise', 'tunnel2_put', 'tunnel2_change']) part
+            where to_regproc(part) is null)
+        """;
+
     public const string CreateSchemaTable =
         """
         create table if not exists tunnel2_schema (version integer not null, least_node integer not null, changed_at timestamptz not null)

@@ -20,9 +20,11 @@ internal sealed partial class PostgresStore : IClusterStore
     /// <param name="connectionString">The setting.</param>
     /// <param name="logger">The log.</param>
     /// <param name="deadline">How long a call may take; null: a second. For programs that no request waits for.</param>
-    public PostgresStore(string connectionString, ILogger<PostgresStore> logger, TimeSpan? deadline = null)
+    /// <param name="timeProvider">The clock; null: the system's.</param>
+    public PostgresStore(
+        string connectionString, ILogger<PostgresStore> logger, TimeSpan? deadline = null, TimeProvider? timeProvider = null)
     {
-        _connections = new PostgresConnections(connectionString, deadline);
+        _connections = new PostgresConnections(connectionString, deadline, timeProvider);
         Shares = new PostgresShares(_connections, deadline);
         _logger = logger;
     }
@@ -188,6 +190,12 @@ internal sealed partial class PostgresStore : IClusterStore
         _connections.CallAsync(
             async (connection, token) =>
             {
+                // The keeper's own calls do not use all tables.
+                if (await PostgresSchema.FindAsync(connection, token).ConfigureAwait(false) is null)
+                {
+                    throw new StoreUnavailableException("its tables are missing", true);
+                }
+
                 await ScalarAsync(connection, PostgresSql.TidyMembers, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresSql.TidyNames, token).ConfigureAwait(false);
                 await ScalarAsync(connection, PostgresShareSql.Tidy, token).ConfigureAwait(false);

@@ -11,7 +11,7 @@ internal sealed record NodeSurroundings(bool IsDrained, IReadOnlyList<NodeLocati
     public const int MostAnnounced = 8;
 
     /// <summary>How long a node counts as lost.</summary>
-    public static readonly TimeSpan LostFor = TimeSpan.FromMinutes(10);
+    public static readonly TimeSpan LostFor = LostNode.ShownFor;
 
     /// <summary>Nodes whose lease ended within <see cref="LostFor"/>, and how long ago it did; at most 16.</summary>
     public IReadOnlyList<(NodeLocation Location, TimeSpan Ago)> Lost { get; init; } = [];

@@ -7,7 +7,10 @@ namespace Tunnel2.ProxyEntry.Cluster.Stores;
 /// <param name="IsSilent">
 /// Nothing was heard of it for a while, but it has sessions: it may be cut off, and spend its last share or an equal part.
 /// </param>
-internal readonly record struct ShareReport(string Node, double Demand, double Share, bool IsSilent = false)
+/// <param name="IsLost">
+/// Nothing was heard of it, and its lease is over: it is dead, or it is cut off, knows it, and spends an equal part at most.
+/// </param>
+internal readonly record struct ShareReport(string Node, double Demand, double Share, bool IsSilent = false, bool IsLost = false)
 {
     /// <summary>More than visitors can want: the sum of some is still a number.</summary>
     private const double MostDemand = 1e9;

@@ -15,8 +15,17 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
     /// <summary>How long others count on the last share of a silent node. Then it has an equal part.</summary>
     public static readonly TimeSpan Expiry = TimeSpan.FromSeconds(6);
 
-    /// <summary>How long a part is kept for a silent node that has sessions. Then it is taken for lost.</summary>
+    /// <summary>How long a lease lasts. When it is over, a silent node is taken for lost.</summary>
+    public static readonly TimeSpan Lease = TimeSpan.FromSeconds(10);
+
+    /// <summary>How long others count on what a lost node may spend, if it is cut off. Then it is forgotten.</summary>
     public static readonly TimeSpan Reserved = TimeSpan.FromMinutes(5);
+
+    /// <summary>The same view after an outage: others may not have their leases again, and spend what they may for a moment.</summary>
+    public ShareView AfterOutage() => this with
+    {
+        Others = [.. Others.Select(static other => other.IsLost ? other with { IsLost = false, IsSilent = true } : other)],
+    };
 
     /// <summary>What the rows of a store say. All ages are times of the store's clock.</summary>
     /// <param name="node">The node that asks.</param>
@@ -27,12 +36,12 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
     {
         var own = 0.0;
         var others = new List<ShareReport>();
-        var silent = new HashSet<string>(StringComparer.Ordinal);
+        var silent = new Dictionary<string, bool>(StringComparer.Ordinal);
         foreach (var (other, lease) in leases)
         {
             if (other != node && lease > SilenceOfLease && lease < Reserved)
             {
-                silent.Add(other);
+                silent[other] = lease >= Lease;
             }
         }
 
@@ -50,11 +59,13 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
             else if (age < Reserved && leases.TryGetValue(report.Node, out var lease) && lease < Reserved)
             {
                 silent.Remove(report.Node);
-                others.Add(report with { Demand = 0, Share = age < Expiry ? report.Share : 0, IsSilent = true });
+                others.Add(Unheard(report.Node, age < Expiry ? report.Share : 0, isLost: age >= Expiry && lease >= Lease));
             }
         }
 
-        others.AddRange(silent.Select(static other => new ShareReport(other, 0, 0, IsSilent: true)));
+        others.AddRange(silent.Select(static other => Unheard(other.Key, 0, other.Value)));
         return new ShareView(own, others, leases.Count(static pair => pair.Value < Reserved));
     }
+
+    private static ShareReport Unheard(string node, double share, bool isLost) => new(node, 0, share, !isLost, isLost);
 }

@@ -19,10 +19,13 @@ internal sealed class VisitorCertificate(string tunnel)
     /// <summary>For how many tunnels the answer is kept.</summary>
     private const int MostVerdicts = 8;
 
+    /// <summary>How long an answer is kept: those that issued the certificate may end while the connection lives.</summary>
+    public static readonly TimeSpan VerdictLife = TimeSpan.FromMinutes(1);
+
     private readonly Lock _gate = new();
     private X509Certificate2? _certificate;
     private X509Certificate2Collection _others = [];
-    private readonly Queue<(AccessPolicy Policy, bool IsGood)> _verdicts = new();
+    private readonly Queue<(AccessPolicy Policy, bool IsGood, DateTimeOffset At)> _verdicts = new();
     private byte[] _user = [];
 
     /// <summary>The public name of the session that the handshake was for.</summary>
@@ -78,7 +81,7 @@ internal sealed class VisitorCertificate(string tunnel)
         }
     }
 
-    /// <summary>Whether the certificate is good for a tunnel. The answer is kept for its next requests.</summary>
+    /// <summary>Whether the certificate is good for a tunnel. The answer is kept for its next requests, for a short while.</summary>
     /// <param name="policy">The tunnel's rules, which ask for certificates.</param>
     /// <param name="now">The time.</param>
     public bool Suits(AccessPolicy policy, DateTimeOffset now)
@@ -96,7 +99,12 @@ internal sealed class VisitorCertificate(string tunnel)
                 return false;
             }
 
-            foreach (var (judged, wasGood) in _verdicts)
+            while (_verdicts.TryPeek(out var oldest) && (now - oldest.At).Duration() >= VerdictLife)
+            {
+                _verdicts.Dequeue();
+            }
+
+            foreach (var (judged, wasGood, _) in _verdicts)
             {
                 if (ReferenceEquals(judged, policy))
                 {
@@ -110,7 +118,7 @@ internal sealed class VisitorCertificate(string tunnel)
                 _verdicts.Dequeue();
             }
 
-            _verdicts.Enqueue((policy, isGood));
+            _verdicts.Enqueue((policy, isGood, now));
             return isGood;
         }
     }

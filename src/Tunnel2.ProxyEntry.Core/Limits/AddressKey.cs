@@ -32,6 +32,9 @@ internal readonly record struct AddressKey(ulong Upper, ulong Lower)
         return new AddressKey(BinaryPrimitives.ReadUInt64BigEndian(bytes), BinaryPrimitives.ReadUInt64BigEndian(bytes[8..]));
     }
 
+    /// <summary>The key of an address that may be unknown: all unknown ones count together.</summary>
+    public static AddressKey OfAny(IPAddress? address) => address is null ? default : Of(address);
+
     /// <summary>32 hexadecimal digits.</summary>
     public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Upper:x16}{Lower:x16}");
 }

@@ -5,6 +5,7 @@ using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -51,7 +52,8 @@ internal sealed partial class AccessGate
                 return null;
             }
 
-            (note.Policy, note.Session) = (policy, new PendingSession(Encoding.ASCII.GetString(value), key));
+            (note.Policy, note.Session) = (policy, new PendingSession(
+                Encoding.ASCII.GetString(value), key, AddressKey.OfAny(AddressOf(exchange, null))));
             return ProxyError.LoginRequired;
         }
         finally
@@ -141,7 +143,7 @@ internal sealed partial class AccessGate
         return length > 0 && value[..length].IndexOf("text/html"u8) >= 0;
     }
 
-    private static SignInVisit VisitOf(VisitorExchange exchange, ReadOnlySpan<byte> cookies)
+    private SignInVisit VisitOf(VisitorExchange exchange, ReadOnlySpan<byte> cookies)
     {
         // Another tunnel below the same domain is the same site, and may be an attacker's.
         Span<byte> value = stackalloc byte[LongestShortField];
@@ -151,7 +153,8 @@ internal sealed partial class AccessGate
             exchange.Authority,
             exchange.Target,
             Encoding.Latin1.GetString(cookies),
-            length >= 0 && !value[..length].SequenceEqual("same-origin"u8) && !value[..length].SequenceEqual("none"u8));
+            length >= 0 && !value[..length].SequenceEqual("same-origin"u8) && !value[..length].SequenceEqual("none"u8),
+            AddressKey.OfAny(AddressOf(exchange, null)));
     }
 
     private static void AdmitSignedIn(

@@ -9,6 +9,7 @@ using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -179,7 +180,8 @@ internal sealed partial class AccessGate
                 return null;
             }
 
-            (note.Policy, note.Token) = (policy, new PendingToken(Encoding.ASCII.GetString(token), key));
+            (note.Policy, note.Token) = (policy, new PendingToken(
+                Encoding.ASCII.GetString(token), key, AddressKey.OfAny(AddressOf(exchange, null))));
             return ProxyError.LoginRequired;
         }
         finally

@@ -3,6 +3,7 @@ using Tunnel2.ProxyEntry.Access.Webhooks;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -18,6 +19,7 @@ internal sealed class WebhookGate
 
     private readonly WebhookMemories _memories = new();
     private readonly long _bodyLimit;
+    private readonly TrustedProxySet _trusted;
     private readonly HeldMemory _memory;
     private readonly TimeProvider _timeProvider;
     private readonly ProxyEntryMetrics _metrics;
@@ -25,6 +27,7 @@ internal sealed class WebhookGate
     public WebhookGate(ProxyEntrySettings settings, HeldMemory memory, TimeProvider timeProvider, ProxyEntryMetrics metrics)
     {
         _bodyLimit = settings.WebhookBodyBytes;
+        _trusted = settings.TrustedProxies;
         _memory = memory;
         _timeProvider = timeProvider;
         _metrics = metrics;
@@ -88,7 +91,7 @@ internal sealed class WebhookGate
         var note = request.NoteOf<WebhookNote>()!;
         var (policy, checks) = (note.Policy!, note.Checks!);
         (note.Policy, note.Checks) = (null, null);
-        var held = new HeldBody(_memory);
+        var held = new HeldBody(_memory, AddressKey.OfAny(VisitorOrigin.Find(exchange, _trusted)));
         ProxyError? error = ProxyError.BadRequest;
         try
         {
@@ -100,6 +103,7 @@ internal sealed class WebhookGate
 
             if (error is null)
             {
+                held.Accept();
                 (request.Held, note.Passed) = (held, policy);
             }
         }

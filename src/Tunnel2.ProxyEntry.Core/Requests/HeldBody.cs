@@ -1,14 +1,18 @@
 using System.Buffers;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>A request's whole body, held until it may go to the service, and for as long as it may be tried again.</summary>
 /// <param name="memory">Where its memory is counted.</param>
-internal sealed class HeldBody(HeldMemory memory)
+/// <param name="from">The visitor's address.</param>
+internal sealed class HeldBody(HeldMemory memory, AddressKey from)
 {
-    private const int PieceLength = 16 * 1024;
+    /// <summary>Memory is taken in such pieces.</summary>
+    public const int PieceLength = 16 * 1024;
 
     private readonly List<byte[]> _pieces = [];
+    private bool _isAccepted;
 
     /// <summary>Bytes held.</summary>
     public long Length { get; private set; }
@@ -29,7 +33,7 @@ internal sealed class HeldBody(HeldMemory memory)
             var offset = (int)(Length % PieceLength);
             if (offset == 0)
             {
-                if (!memory.TryTake(PieceLength))
+                if (!memory.TryTake(PieceLength, from))
                 {
                     return false;
                 }
@@ -46,9 +50,21 @@ internal sealed class HeldBody(HeldMemory memory)
         return true;
     }
 
+    /// <summary>Its signature is right, and the body whole: it counts for its visitor no more. Once.</summary>
+    public void Accept()
+    {
+        _isAccepted = true;
+        memory.Release(from, (long)_pieces.Count * PieceLength);
+    }
+
     /// <summary>Gives everything back. Once, by the owner.</summary>
     public void Release()
     {
+        if (!_isAccepted)
+        {
+            memory.Release(from, (long)_pieces.Count * PieceLength);
+        }
+
         foreach (var piece in _pieces)
         {
             ArrayPool<byte>.Shared.Return(piece);

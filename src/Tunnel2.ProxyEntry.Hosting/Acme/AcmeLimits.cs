@@ -8,7 +8,7 @@ namespace Tunnel2.ProxyEntry.Acme;
 
 /// <summary>
 /// How often an authority is asked: orders of an hour, with each agent's share, pauses after failures of a name, and of the authority as a
-/// whole. Each of them survives a restart, except the last. In a cluster all of it is counted for all nodes together. Thread-safe; one task
+/// whole. Each of them survives a restart. In a cluster all of it is counted for all nodes together. Thread-safe; one task
 /// at a time orders.
 /// </summary>
 /// <param name="settings">The limits.</param>
@@ -17,6 +17,9 @@ namespace Tunnel2.ProxyEntry.Acme;
 /// <param name="logger">Where to log.</param>
 internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimeProvider time, ILogger logger)
 {
+    /// <summary>More failures in a row make no pause longer.</summary>
+    private const int MostFailures = 100;
+
     private static readonly TimeSpan _hour = TimeSpan.FromHours(1);
     private static readonly TimeSpan _firstPause = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan _longestPause = TimeSpan.FromDays(1);
@@ -79,7 +82,9 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     {
         lock (_gate)
         {
-            store.LoadState(_failures, _orders);
+            var kept = store.LoadState(_failures);
+            _orders.AddRange(kept.Orders);
+            (_pausedUntil, _serverFailures) = (kept.PausedUntil, Math.Min(kept.ServerFailures, MostFailures));
         }
     }
 
@@ -252,13 +257,13 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     public void OnFailed(string name, AcmeException exception)
     {
         var now = time.GetUtcNow();
-        var count = (_failures.TryGetValue(name, out var before) ? Math.Min(before.Count, 100) : 0) + 1;
+        var count = (_failures.TryGetValue(name, out var before) ? Math.Min(before.Count, MostFailures) : 0) + 1;
         var wait = Limited(Doubled(_firstPause, count), exception.RetryAfter ?? TimeSpan.Zero, _longestPause);
         _failures[name] = new AcmeFailure(count, now + wait, AcmeJson.Clean(exception.Message));
         ProxyEntryLog.CertificateNotObtained(logger, name, exception.Message, (long)wait.TotalSeconds);
         lock (_gate)
         {
-            _serverFailures = exception.IsOfServer ? Math.Min(_serverFailures + 1, 100) : 0;
+            _serverFailures = exception.IsOfServer ? Math.Min(_serverFailures + 1, MostFailures) : 0;
             if (exception.IsOfServer)
             {
                 _pausedUntil = now + Limited(Doubled(_firstServerPause, _serverFailures), exception.RetryAfter ?? TimeSpan.Zero, _hour);
@@ -295,7 +300,7 @@ internal sealed class AcmeLimits(AcmeSettings settings, AcmeStore store, TimePro
     {
         try
         {
-            store.SaveState(_failures.Where(static one => one.Value is not { Count: 0, IsPostponed: true }), Pace.Orders);
+            store.SaveState(_failures.Where(static one => one.Value is not { Count: 0, IsPostponed: true }), Pace);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

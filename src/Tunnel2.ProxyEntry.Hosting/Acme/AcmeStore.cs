@@ -113,35 +113,22 @@ internal sealed class AcmeStore
 
     /// <summary>Reads what a restart must not forget. A file that cannot be read counts as empty.</summary>
     /// <param name="failures">Receives the names without a certificate, and when the next try may be.</param>
-    /// <param name="orders">Receives the last orders.</param>
-    public void LoadState(IDictionary<string, AcmeFailure> failures, ICollection<CountedOrder> orders)
+    /// <returns>How often the authority was asked.</returns>
+    public AcmePace LoadState(IDictionary<string, AcmeFailure> failures)
     {
+        var orders = new List<CountedOrder>();
+        var pausedUntil = DateTimeOffset.MinValue;
+        var serverFailures = 0;
         try
         {
-            if (!File.Exists(_state) || new FileInfo(_state).Length > LongestFile)
+            if (File.Exists(_state) && new FileInfo(_state).Length <= LongestFile)
             {
-                return;
-            }
-
-            using var document = JsonDocument.Parse(File.ReadAllBytes(_state));
-            foreach (var failure in AcmeJson.List(document.RootElement, "failures", MaxFailures))
-            {
-                if (AcmeJson.Text(failure, "name") is { } name && MomentOf(AcmeJson.Text(failure, "nextTry")) is { } nextTry
-                    && failure.TryGetProperty("count", out var count) && count.TryGetInt32(out var number) && number >= 0)
-                {
-                    failures[name] = new AcmeFailure(number, nextTry, AcmeJson.Clean(AcmeJson.Text(failure, "reason") ?? ""));
-                }
-            }
-
-            // Beside the moments, which a release before this one reads alone.
-            var owners = AcmeJson.List(document.RootElement, "owners", MaxFailures).Select(AcmeJson.Text).ToArray();
-            var moments = AcmeJson.List(document.RootElement, "orders", MaxFailures).Select(AcmeJson.Text).ToArray();
-            for (var i = 0; i < moments.Length; i++)
-            {
-                if (MomentOf(moments[i]) is { } moment)
-                {
-                    orders.Add(new CountedOrder(moment, owners.Length == moments.Length ? CountedOrder.ReadOwner(owners[i]) : null));
-                }
+                using var document = JsonDocument.Parse(File.ReadAllBytes(_state));
+                var root = document.RootElement;
+                ReadFailures(root, failures);
+                ReadOrders(root, orders);
+                pausedUntil = MomentOf(AcmeJson.Text(root, "pausedUntil")) ?? pausedUntil;
+                serverFailures = NumberOf(root, "serverFailures") ?? 0;
             }
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or JsonException
@@ -149,10 +136,12 @@ internal sealed class AcmeStore
         {
             // The limits begin anew.
         }
+
+        return new AcmePace(orders, pausedUntil, serverFailures);
     }
 
     /// <summary>Keeps what <see cref="LoadState"/> reads.</summary>
-    public void SaveState(IEnumerable<KeyValuePair<string, AcmeFailure>> failures, IReadOnlyList<CountedOrder> orders) =>
+    public void SaveState(IEnumerable<KeyValuePair<string, AcmeFailure>> failures, AcmePace pace) =>
         Replace(_state, AcmeClient.Json(json =>
         {
             json.WriteStartArray("failures"u8);
@@ -161,26 +150,28 @@ internal sealed class AcmeStore
                 json.WriteStartObject();
                 json.WriteString("name"u8, name);
                 json.WriteNumber("count"u8, failure.Count);
-                json.WriteString("nextTry"u8, failure.NextTry.ToString("O", CultureInfo.InvariantCulture));
+                json.WriteString("nextTry"u8, TextOf(failure.NextTry));
                 json.WriteString("reason"u8, failure.Reason);
                 json.WriteEndObject();
             }
 
             json.WriteEndArray();
             json.WriteStartArray("orders"u8);
-            foreach (var order in orders)
+            foreach (var order in pace.Orders)
             {
-                json.WriteStringValue(order.At.ToString("O", CultureInfo.InvariantCulture));
+                json.WriteStringValue(TextOf(order.At));
             }
 
             json.WriteEndArray();
             json.WriteStartArray("owners"u8);
-            foreach (var order in orders)
+            foreach (var order in pace.Orders)
             {
                 json.WriteStringValue(order.Owner);
             }
 
             json.WriteEndArray();
+            json.WriteString("pausedUntil"u8, TextOf(pace.PausedUntil));
+            json.WriteNumber("serverFailures"u8, pace.ServerFailures);
         }) + "\n");
 
     /// <summary>Asks the process that runs with this folder to renew a name; for another process.</summary>
@@ -225,6 +216,37 @@ internal sealed class AcmeStore
         var name = Path.GetFileNameWithoutExtension(file);
         return name.StartsWith('_') ? "*" + name[1..] : name;
     }
+
+    private static void ReadFailures(JsonElement root, IDictionary<string, AcmeFailure> failures)
+    {
+        foreach (var failure in AcmeJson.List(root, "failures", MaxFailures))
+        {
+            if (AcmeJson.Text(failure, "name") is { } name && MomentOf(AcmeJson.Text(failure, "nextTry")) is { } nextTry
+                && NumberOf(failure, "count") is { } count)
+            {
+                failures[name] = new AcmeFailure(count, nextTry, AcmeJson.Clean(AcmeJson.Text(failure, "reason") ?? ""));
+            }
+        }
+    }
+
+    private static void ReadOrders(JsonElement root, List<CountedOrder> orders)
+    {
+        // Beside the moments, which a release before this one reads alone.
+        var owners = AcmeJson.List(root, "owners", MaxFailures).Select(AcmeJson.Text).ToArray();
+        var moments = AcmeJson.List(root, "orders", MaxFailures).Select(AcmeJson.Text).ToArray();
+        for (var i = 0; i < moments.Length; i++)
+        {
+            if (MomentOf(moments[i]) is { } moment)
+            {
+                orders.Add(new CountedOrder(moment, owners.Length == moments.Length ? CountedOrder.ReadOwner(owners[i]) : null));
+            }
+        }
+    }
+
+    private static int? NumberOf(JsonElement parent, string name) =>
+        parent.TryGetProperty(name, out var value) && value.TryGetInt32(out var number) && number >= 0 ? number : null;
+
+    private static string TextOf(DateTimeOffset moment) => moment.ToString("O", CultureInfo.InvariantCulture);
 
     private static DateTimeOffset? MomentOf(string? text) =>
         DateTimeOffset.TryParse(text, CultureInfo.InvariantCulture, DateTimeStyles.RoundtripKind, out var moment) ? moment : null;

@@ -81,7 +81,8 @@ internal sealed class ClusterApi(
         await call.WriteAsync(
             StatusCodes.Status200OK, InspectorResponse.Json,
             call.IsOfInspector ? inspections.List(replies)
-                : ClusterLists.Sessions(replies, call.Number("limit") ?? SessionsApi.UsuallyListed)).ConfigureAwait(false);
+                : ClusterLists.Sessions([.. replies, .. nodes.Lost()], call.Number("limit") ?? SessionsApi.UsuallyListed))
+            .ConfigureAwait(false);
     }
 
     private async Task RequestsAsync(ClusterCall call)
@@ -90,7 +91,7 @@ internal sealed class ClusterApi(
         await (replies.Any(static reply => reply.IsDone)
             ? call.WriteAsync(
                 StatusCodes.Status200OK, InspectorResponse.Json,
-                ClusterLists.Requests(replies, call.Number("limit") ?? RequestsApi.UsuallyListed))
+                ClusterLists.Requests([.. replies, .. nodes.Lost()], call.Number("limit") ?? RequestsApi.UsuallyListed))
             : call.FailAsync(replies)).ConfigureAwait(false);
     }
 

@@ -68,6 +68,15 @@ internal sealed class ClusterNodes(
         return all;
     }
 
+    /// <summary>What a list says of nodes that were there until some minutes ago. They are not asked.</summary>
+    public IEnumerable<NodeReply> Lost()
+    {
+        var (known, since) = (others!.Known, time.GetUtcNow() - LostNode.ShownFor);
+        return others.Lost.Where(lost => lost.At >= since && lost.Location.NodeId != Self
+                && known.All(node => node.NodeId != lost.Location.NodeId))
+            .Select(static lost => NodeReply.Lost(lost.Location.NodeId, "its lease is over"));
+    }
+
     /// <summary>Where a node is; null: there is none of this name.</summary>
     public NodeLocation? Find(string node) =>
         node == Self ? new NodeLocation(Self, "", 0)

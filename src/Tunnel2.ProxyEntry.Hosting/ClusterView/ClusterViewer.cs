@@ -20,7 +20,7 @@ internal sealed class ClusterViewer : IAsyncDisposable
     public const int MostNodes = 64;
 
     /// <summary>How long a lost node is shown.</summary>
-    public static readonly TimeSpan Memory = TimeSpan.FromMinutes(10);
+    public static readonly TimeSpan Memory = LostNode.ShownFor;
 
     private static readonly TimeSpan _tick = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(4);

@@ -138,7 +138,8 @@ internal static class CoreServices
         services.AddSingleton<ISignIn, OidcSignIn>();
         services.AddSingleton<AccessGate>();
         services.AddSingleton<PolicyGate>();
-        services.AddSingleton(static provider => new HeldMemory(provider.GetRequiredService<StalledTransfers>().Budget));
+        services.AddSingleton(static provider => new HeldMemory(
+            provider.GetRequiredService<StalledTransfers>().Budget, provider.GetRequiredService<ProxyEntrySettings>().WebhookBodyBytes));
         services.AddSingleton<WebhookGate>();
         services.AddSingleton<PatientOpener>();
         services.AddSingleton<ForwardWatchdog>();

@@ -30,6 +30,12 @@ internal static class OidcServices
     /// <summary>How long a request for a gate's path may take.</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromSeconds(15);
 
+    /// <summary>How long a visitor waits for it, also when it cannot be given up.</summary>
+    public static readonly TimeSpan Patience = Limit + TimeSpan.FromSeconds(1);
+
+    /// <summary>How often a provider's keys are fetched because a token names one that is not known.</summary>
+    private static readonly TimeSpan _keysAgain = TimeSpan.FromSeconds(30);
+
     /// <summary>How long a sign-in at the provider may take.</summary>
     private static readonly TimeSpan _signIn = TimeSpan.FromMinutes(15);
 
@@ -93,11 +99,12 @@ internal static class OidcServices
         options.GetClaimsFromUserInfoEndpoint = false;
         options.DisableTelemetry = true;
         options.SignInScheme = NoScheme;
+        options.RefreshInterval = _keysAgain;
         options.RemoteAuthenticationTimeout = _signIn;
         options.ProtocolValidator.NonceLifetime = _signIn;
         options.TokenValidationParameters.ClockSkew = _skew;
-        options.TokenValidationParameters.ValidAlgorithms =
-            ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"];
+        options.TokenValidationParameters.ValidAlgorithms = OidcIdToken.Algorithms;
+        options.TokenValidationParameters.IgnoreTrailingSlashWhenValidatingAudience = false;
         options.Scope.Clear();
         options.Scope.Add("openid");
         foreach (var scope in entry.Scopes.IsEmpty ? ["email"] : entry.Scopes)
@@ -107,7 +114,7 @@ internal static class OidcServices
 
         Protect(options.NonceCookie, SignInCookie.Name + "-nonce.");
         Protect(options.CorrelationCookie, SignInCookie.Name + "-state.");
-        options.Backchannel = new HttpClient(new SocketsHttpHandler
+        var connections = new SocketsHttpHandler
         {
             AllowAutoRedirect = false,
             UseCookies = false,
@@ -115,7 +122,8 @@ internal static class OidcServices
             PooledConnectionIdleTimeout = TimeSpan.FromSeconds(30),
             MaxConnectionsPerServer = 8,
             MaxResponseHeadersLength = 32,
-        })
+        };
+        options.Backchannel = new HttpClient(new OidcBackchannel(entry.Authority, connections))
         {
             Timeout = _backchannel,
             MaxResponseContentBufferSize = MaxBody,
@@ -129,6 +137,15 @@ internal static class OidcServices
                 || !string.Equals(tunnel, context.HttpContext.Items[TunnelKey] as string, StringComparison.Ordinal))
             {
                 context.Fail("The sign-in was begun at another tunnel.");
+            }
+
+            return Task.CompletedTask;
+        };
+        options.Events.OnTokenResponseReceived = static context =>
+        {
+            if (!OidcIdToken.IsSigned(context.TokenEndpointResponse.IdToken))
+            {
+                context.Fail("The ID token is not signed.");
             }
 
             return Task.CompletedTask;

@@ -44,7 +44,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     /// <inheritdoc/>
     public async Task<SignInVerdict> OpenAsync(SignInPlace place, PendingSession session, CancellationToken cancellationToken)
     {
-        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Openings.TryBegin(place.Tunnel))
+        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Openings.TryBegin(place.Tunnel, session.From))
         {
             return new SignInVerdict(null, IsBusy: true);
         }
@@ -64,26 +64,27 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
         finally
         {
-            gate.Openings.End(place.Tunnel);
+            gate.Openings.End(place.Tunnel, session.From);
         }
     }
 
     /// <inheritdoc/>
     public async Task<(ErrorResponse? Answer, ProxyError Error)> ServeAsync(SignInPlace place, SignInVisit visit)
     {
-        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Visits.TryBegin(place.Tunnel))
+        if (!_gates.TryGetValue(place.Gate, out var gate) || !gate.Visits.TryBegin(place.Tunnel, visit.From))
         {
             return (null, ProxyError.SignInUnavailable);
         }
 
         try
         {
-            // The handler may compute and wait for files: never on an event loop.
-            return await Task.Run(() => ServeAsync(gate, place.Tunnel, visit)).ConfigureAwait(false);
+            return await ServeInPlaceAsync(gate, place.Tunnel, visit).WaitAsync(OidcServices.Patience, _time).ConfigureAwait(false);
         }
-        finally
+        catch (TimeoutException exception)
         {
-            gate.Visits.End(place.Tunnel);
+            // The library fetches a provider's documents for all who need them, so no visit's own deadline ends that.
+            Report(gate, exception);
+            return (null, ProxyError.SignInUnavailable);
         }
     }
 
@@ -92,6 +93,20 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     {
         _services?.Dispose();
         _places.Dispose();
+    }
+
+    /// <summary>The visit keeps its place until it has really ended. It contains its own faults.</summary>
+    private async Task<(ErrorResponse? Answer, ProxyError Error)> ServeInPlaceAsync(OidcGate gate, string tunnel, SignInVisit visit)
+    {
+        try
+        {
+            // The handler may compute and wait for files: never on an event loop.
+            return await Task.Run(() => ServeAsync(gate, tunnel, visit)).ConfigureAwait(false);
+        }
+        finally
+        {
+            gate.Visits.End(tunnel, visit.From);
+        }
     }
 
     private async Task<(ErrorResponse? Answer, ProxyError Error)> ServeAsync(OidcGate gate, string tunnel, SignInVisit visit)
@@ -138,14 +153,22 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         }
     }
 
-    private static async Task<(ErrorResponse? Answer, ProxyError Error)> ChallengeAsync(
+    private async Task<(ErrorResponse? Answer, ProxyError Error)> ChallengeAsync(
         OidcGate gate, string tunnel, HttpContext context)
     {
         string? wanted = context.Request.Query["to"];
         var properties = new AuthenticationProperties { RedirectUri = SignInPaths.SafeTarget(wanted) };
         properties.Items[OidcServices.TunnelKey] = tunnel;
         await context.ChallengeAsync(gate.Entry.Name, properties).ConfigureAwait(false);
-        return (AnswerOf(context.Response), default);
+
+        // The handler takes any text of the provider's document as the address of its page.
+        if (OidcBackchannel.MayLeadTo(gate.Entry.Authority!, context.Response.Headers.Location.ToString()))
+        {
+            return (AnswerOf(context.Response), default);
+        }
+
+        Report(gate, new InvalidDataException());
+        return (null, ProxyError.SignInUnavailable);
     }
 
     /// <summary>The provider sent the visitor back.</summary>

@@ -1,5 +1,3 @@
-using Tunnel2.Protocol;
-
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>The words of a command that asks a running server: names, options with and without a value, and settings. Immutable.</summary>
@@ -10,8 +8,6 @@ internal sealed class ApiCommandLine
 
     /// <summary>The option for output that programs read.</summary>
     public const string JsonOption = "--json";
-
-    private const int LongestShown = 100;
 
     private readonly Dictionary<string, string> _values = new(StringComparer.Ordinal);
     private readonly List<string> _names = [];
@@ -68,8 +64,7 @@ internal sealed class ApiCommandLine
             else if (word != AdminOption && !options.Contains(word))
             {
                 string[] known = [AdminOption, JsonOption, .. options, .. flags];
-                mistake = $"'{PlainText.Clean(word, LongestShown)}' is not known"
-                    + (NearestWord.Find(word, known) is { } near ? $", did you mean '{near}'?" : "");
+                mistake = EntryWords.Unknown(word, known);
             }
             else if (i + 1 == words.Length || words[i + 1].StartsWith("--", StringComparison.Ordinal) || words[i + 1].Length == 0)
             {
@@ -81,7 +76,7 @@ internal sealed class ApiCommandLine
             }
         }
 
-        mistake ??= line._names.Count > names ? $"'{PlainText.Clean(line._names[names], LongestShown)}' is too much"
+        mistake ??= line._names.Count > names ? EntryWords.Unknown(line._names[names])
             : line._names.Count < names ? $"{what} is missing"
             : null;
         return line;

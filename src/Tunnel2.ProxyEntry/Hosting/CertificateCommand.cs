@@ -1,4 +1,5 @@
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.Transport.Tls;
@@ -12,34 +13,17 @@ namespace Tunnel2.ProxyEntry.Hosting;
 internal static class CertificateCommand
 {
     private const int ExitFailed = 1;
+    private const string HostOption = "--host";
+    private const string OutOption = "--out";
 
     public static bool IsMeant(string[] args) => args is ["certificate", ..];
 
     public static int Run(string[] args, TextWriter output, TextWriter error)
     {
         var names = new List<string>();
-        string? path = null;
-        var isRight = args is ["certificate", "create", ..];
-        for (var i = 2; isRight && i < args.Length; i += 2)
+        if (Read(args, names, out var path) is { } mistake)
         {
-            var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
-            isRight = value is not null;
-            switch (args[i])
-            {
-                case "--host":
-                    names.AddRange((value ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries));
-                    break;
-                case "--out":
-                    path = value;
-                    break;
-                default:
-                    isRight = false;
-                    break;
-            }
-        }
-
-        if (!isRight || names.Count == 0 || path is null || !names.TrueForAll(SelfMadeCertificate.IsHost))
-        {
+            error.WriteLine($"tunnel2-entry: {mistake}");
             error.WriteLine(EntryHelp.CertificateUsage);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -71,5 +55,38 @@ internal static class CertificateCommand
             error.WriteLine($"tunnel2-entry: {exception.Message}");
             return ExitFailed;
         }
+    }
+
+    /// <returns>What is wrong with the words; null: nothing.</returns>
+    private static string? Read(string[] args, List<string> names, out string path)
+    {
+        path = "";
+        for (var i = 2; i < args.Length; i += 2)
+        {
+            if (args[i] is not (HostOption or OutOption))
+            {
+                return EntryWords.Unknown(args[i], HostOption, OutOption);
+            }
+
+            if (i + 1 == args.Length || args[i + 1].StartsWith("--", StringComparison.Ordinal))
+            {
+                return $"{args[i]} needs a value";
+            }
+
+            if (args[i] == OutOption)
+            {
+                path = args[i + 1];
+            }
+            else
+            {
+                names.AddRange(args[i + 1].Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries));
+            }
+        }
+
+        return names.Count == 0 ? $"{HostOption} is missing: the names or addresses at which agents reach the server"
+            : path.Length == 0 ? $"{OutOption} is missing: the file for certificate and key"
+            : names.Find(static name => !SelfMadeCertificate.IsHost(name)) is { } wrong
+                ? $"{HostOption}: '{PlainText.Clean(wrong, 100)}' is neither a name of a host nor an address"
+            : null;
     }
 }

@@ -25,8 +25,12 @@ internal static class CertificatesCommand
         var isJson = args[1] == "list" && args.Contains(ApiCommandLine.JsonOption, StringComparer.Ordinal);
         var rest = args[(name is null ? 2 : 3)..];
         rest = isJson ? Array.FindAll(rest, static word => word != ApiCommandLine.JsonOption) : rest;
-        if ((args[1] == "renew" && name is null) || !Array.TrueForAll(rest, IsSetting))
+        var mistake = args[1] == "renew" && name is null ? "'certificate renew' needs the name of the certificate after it"
+            : Array.Find(rest, static word => !IsSetting(word)) is not { } wrong ? null
+            : EntryWords.Unknown(wrong, args[1] == "list" ? [ApiCommandLine.JsonOption] : []);
+        if (mistake is not null)
         {
+            await error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
             await error.WriteLineAsync(EntryHelp.CertificateUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -96,9 +100,17 @@ internal static class CertificatesCommand
 
         if (settings.Acme.Directory is { } directory)
         {
-            foreach (var (name, pem) in new AcmeStore(settings.StateFolder, directory).LoadCertificates())
+            var store = new AcmeStore(settings.StateFolder, directory);
+            foreach (var (name, pem) in store.LoadCertificates())
             {
                 yield return Read($"{directory.Host}: {name}", () => (pem, pem));
+            }
+
+            var failures = new SortedDictionary<string, AcmeFailure>(StringComparer.Ordinal);
+            _ = store.LoadState(failures);
+            foreach (var (name, failure) in failures)
+            {
+                yield return new Found($"{directory.Host}: {name}", null, [], failure.Reason) { NextTry = failure.NextTry };
             }
         }
 
@@ -180,13 +192,20 @@ internal static class CertificatesCommand
         }
     }
 
-    /// <summary>A certificate, or why it cannot be used.</summary>
+    /// <summary>A certificate, or why it cannot be used, or why the last try to get one failed.</summary>
     private sealed record Found(string Place, DateTime? End, IReadOnlyList<string> Names, string? Problem)
     {
-        public override string ToString() => End is { } end
-            ? string.Create(
-                CultureInfo.InvariantCulture, $"{end:yyyy-MM-dd}  {DaysTo(end),5} days  {string.Join(", ", Names)}  ({Place})")
-            : $"cannot be used: {Problem}  ({Place})";
+        /// <summary>When the server tries again to get it; null: it is there.</summary>
+        public DateTimeOffset? NextTry { get; init; }
+
+        public override string ToString() => (End, NextTry) switch
+        {
+            ({ } end, _) => string.Create(
+                CultureInfo.InvariantCulture, $"{end:yyyy-MM-dd}  {DaysTo(end),5} days  {string.Join(", ", Names)}  ({Place})"),
+            (_, { } next) => string.Create(
+                CultureInfo.InvariantCulture, $"not obtained: {Problem}; next try {next.UtcDateTime:yyyy-MM-dd HH:mm'Z'}  ({Place})"),
+            _ => $"cannot be used: {Problem}  ({Place})",
+        };
 
         public JsonObject ToJson()
         {
@@ -199,6 +218,11 @@ internal static class CertificatesCommand
             else
             {
                 json["problem"] = Problem;
+            }
+
+            if (NextTry is { } next)
+            {
+                json["nextTry"] = next.UtcDateTime;
             }
 
             return json;

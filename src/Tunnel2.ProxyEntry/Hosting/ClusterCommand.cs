@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Security.Cryptography;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Reload;
@@ -17,6 +18,11 @@ internal static class ClusterCommand
     private const int LongestId = 12;
     private const int UsualDays = 730;
     private const int MostDays = 3650;
+    private const int LongestShown = 100;
+    private const string NodeOption = "--node";
+    private const string OutOption = "--out";
+    private const string DaysOption = "--days";
+    private const string NewAuthorityOption = "--new-ca";
 
     /// <summary>A node's file is its id and <c>.pem</c>: with this one it would take the place of the authority's.</summary>
     private static readonly string _authority = Path.GetFileNameWithoutExtension(NodeLinkSettings.AuthoritiesFile);
@@ -30,8 +36,8 @@ internal static class ClusterCommand
         string? folder = null;
         var days = UsualDays;
         var renewsAuthority = false;
-        var isRight = true;
-        for (var i = 2; isRight && i < args.Length; i++)
+        string? mistake = null;
+        for (var i = 2; mistake is null && i < args.Length; i++)
         {
             if (args[i].StartsWith("--Tunnel2:", StringComparison.OrdinalIgnoreCase) && args[i].Contains('=', StringComparison.Ordinal))
             {
@@ -39,34 +45,48 @@ internal static class ClusterCommand
                 continue;
             }
 
-            if (args[i] == "--new-ca")
+            if (args[i] == NewAuthorityOption)
             {
                 renewsAuthority = true;
                 continue;
             }
 
-            var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
-            isRight = value is not null;
-            switch (args[i++])
+            if (args[i] is not (NodeOption or OutOption or DaysOption))
             {
-                case "--node":
-                    nodes.AddRange((value ?? "").Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries));
+                mistake = EntryWords.Unknown(args[i], NodeOption, OutOption, DaysOption, NewAuthorityOption);
+                break;
+            }
+
+            if (i + 1 == args.Length || args[i + 1].StartsWith("--", StringComparison.Ordinal))
+            {
+                mistake = $"{args[i]} needs a value";
+                break;
+            }
+
+            var value = args[++i];
+            switch (args[i - 1])
+            {
+                case NodeOption:
+                    nodes.AddRange(value.Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries));
                     break;
-                case "--out":
+                case OutOption:
                     folder = value;
                     break;
-                case "--days":
-                    isRight &= int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out days)
-                        && days is > 0 and <= MostDays;
-                    break;
-                default:
-                    isRight = false;
+                case DaysOption when !int.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out days)
+                    || days is < 1 or > MostDays:
+                    mistake = $"{DaysOption}: '{PlainText.Clean(value, LongestShown)}' is not a number from 1 to {MostDays}";
                     break;
             }
         }
 
-        if (!isRight || !nodes.TrueForAll(IsNode))
+        if (mistake is null && nodes.Find(static id => !IsNode(id)) is { } wrong)
         {
+            mistake = $"{NodeOption}: '{PlainText.Clean(wrong, LongestShown)}' is not an EntryId: 1 to {LongestId} of a-z, 0-9 and -";
+        }
+
+        if (mistake is not null)
+        {
+            error.WriteLine($"tunnel2-entry: {mistake}");
             error.WriteLine(EntryHelp.ClusterUsage);
             return SettingsErrorFormatter.ExitCode;
         }

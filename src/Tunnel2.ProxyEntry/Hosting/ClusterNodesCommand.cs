@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text.Json.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Configuration;
@@ -34,8 +35,14 @@ internal static class ClusterNodesCommand
         var option = isDrain ? Undo : ApiCommandLine.JsonOption;
         var hasOption = words.Contains(option);
         words = Array.FindAll(words, word => word != option);
-        if (isDrain ? words.Length != 1 || words[0].StartsWith('-') : words.Length > 0)
+        var wrong = !isDrain ? words.FirstOrDefault()
+            : Array.Find(words, static word => word.StartsWith('-')) ?? words.ElementAtOrDefault(1);
+        var mistake = wrong is not null ? EntryWords.Unknown(wrong, option)
+            : isDrain && words.Length == 0 ? "'cluster drain' needs a node after it; 'cluster nodes' shows them"
+            : null;
+        if (mistake is not null)
         {
+            await error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
             await error.WriteLineAsync(EntryHelp.ClusterNodesUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -73,7 +80,7 @@ internal static class ClusterNodesCommand
                     return await DrainAsync(store, words[0], !hasOption, output, error).ConfigureAwait(false);
                 }
 
-                var nodes = await store.ListNodesAsync(CancellationToken.None).ConfigureAwait(false);
+                var nodes = Shown(await store.ListNodesAsync(CancellationToken.None).ConfigureAwait(false));
                 return args[1] == "nodes" ? ShowNodes(nodes, hasOption, output) : ShowStatus(nodes, hasOption, output);
             }
         }
@@ -107,6 +114,10 @@ internal static class ClusterNodesCommand
             : $"node {node} is in service again").ConfigureAwait(false);
         return 0;
     }
+
+    /// <summary>Those that live, and those that were lost a while ago. The database keeps others for a day.</summary>
+    internal static IReadOnlyList<NodeStatus> Shown(IReadOnlyList<NodeStatus> nodes) =>
+        [.. nodes.Where(static node => node.LeaseLeft > -LostNode.ShownFor)];
 
     /// <summary>Writes a line for each node.</summary>
     internal static int ShowNodes(IReadOnlyList<NodeStatus> nodes, bool isJson, TextWriter output)

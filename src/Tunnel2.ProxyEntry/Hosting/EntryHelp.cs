@@ -86,6 +86,7 @@ internal static class EntryHelp
           cluster init            makes the certificates for the links between the nodes of a cluster, and their secret
           cluster status          how many nodes of the cluster are up, and how many names they serve
           cluster nodes           each node: its lease, its names, the address of its links
+          cluster drain           takes a node out of service, or with --undo back into it
           health                  asks a running server whether it is ready
           help                    this text, or that of one command
 
@@ -107,6 +108,10 @@ internal static class EntryHelp
           0  it was stopped
           1  a listener's address is not available, or the holder of the listening sockets is missing or has ended
           2  a setting, or the command line, is wrong
+
+        Examples:
+          tunnel2-entry
+          tunnel2-entry --Tunnel2:Domain=tunnel.example.com --Tunnel2:Public:HttpListen=*:80
 
         """;
 

@@ -31,6 +31,10 @@ internal static class EntryWords
     public static IEnumerable<string> Commands =>
         _commands.Select(static command => command.First).Where(static name => name != "help");
 
+    /// <summary>All commands with their second words, such as <c>token create</c>.</summary>
+    public static IEnumerable<string> Lines => _commands.SelectMany(static command =>
+        command.Second.Length == 0 ? [command.First] : command.Second.Select(word => $"{command.First} {word}"));
+
     /// <summary>The same words with the command's own name, where it was given in the singular or the plural.</summary>
     public static string[] Named(string[] args)
     {
@@ -74,6 +78,41 @@ internal static class EntryWords
         return NearestWord.Find(args[1], words) is { } near
             ? $"'{first} {written}' is not a command, did you mean '{first} {near}'?"
             : $"'{first} {written}' is not a command; after '{first}' comes one of {string.Join(", ", words)}";
+    }
+
+    /// <summary>
+    /// What is wrong with the words of the server, which are <c>--Tunnel2:Key=value</c> or the pair <c>--Tunnel2:Key value</c>; null:
+    /// nothing. A key without its value would take the next key for it, or not count at all, as an empty variable of a script makes it.
+    /// </summary>
+    public static string? StrayIn(string[] args)
+    {
+        for (var i = 0; i < args.Length; i++)
+        {
+            var shown = PlainText.Clean(args[i], LongestShown);
+            if (!args[i].StartsWith("--Tunnel2:", StringComparison.OrdinalIgnoreCase))
+            {
+                return args[i] == "help"
+                    ? $"'help' comes first, and after it one of the commands {string.Join(", ", Commands)}"
+                    : $"'{shown}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value";
+            }
+
+            if (!args[i].Contains('=') && (++i == args.Length || args[i].StartsWith("--", StringComparison.Ordinal)))
+            {
+                return $"{shown} needs a value, as in {shown}=value";
+            }
+        }
+
+        return null;
+    }
+
+    /// <summary>What is said about a word that a command does not know.</summary>
+    /// <param name="word">The word; it is shown cut and without controls.</param>
+    /// <param name="known">The options that it knows.</param>
+    public static string Unknown(string word, params IEnumerable<string> known)
+    {
+        var shown = PlainText.Clean(word, LongestShown);
+        return !word.StartsWith('-') ? $"'{shown}' is too much"
+            : $"'{shown}' is not known" + (NearestWord.Find(word, known) is { } near ? $", did you mean '{near}'?" : "");
     }
 
     /// <summary>The lines after such a mistake.</summary>

@@ -1,4 +1,5 @@
 using System.Text.Json.Nodes;
+using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Hosting;
@@ -25,8 +26,13 @@ internal static class HealthCommand
         var isJson = args.Contains(ApiCommandLine.JsonOption, StringComparer.Ordinal);
         var words = Array.FindAll(args, static word => word != ApiCommandLine.JsonOption);
         var address = words is [_, var given] ? given : DefaultAddress;
-        if (words.Length > 2 || !Uri.TryCreate(address, UriKind.Absolute, out var url) || url.Scheme is not ("http" or "https"))
+        var wrong = Array.Find(words, static word => word.StartsWith('-')) ?? words.ElementAtOrDefault(2);
+        if (wrong is not null || !Uri.TryCreate(address, UriKind.Absolute, out var url) || url.Scheme is not ("http" or "https"))
         {
+            var mistake = wrong is not null
+                ? EntryWords.Unknown(wrong, ApiCommandLine.JsonOption)
+                : $"'{PlainText.Clean(address, 100)}' is not a URL such as {DefaultAddress}";
+            await error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
             await error.WriteLineAsync(EntryHelp.HealthUsage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }

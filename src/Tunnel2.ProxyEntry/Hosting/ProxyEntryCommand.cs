@@ -35,13 +35,9 @@ internal static class ProxyEntryCommand
             return ExitStartFailed;
         }
 
-        if (FindStray(args) is { } stray)
+        if (EntryWords.StrayIn(args) is { } stray)
         {
-            await Console.Error.WriteLineAsync(
-                stray == "help"
-                    ? $"tunnel2-entry: 'help' comes first, and after it one of the commands {string.Join(", ", EntryWords.Commands)}"
-                    : $"tunnel2-entry: '{PlainText.Clean(stray, maxLength: 100)}' is neither a command nor a setting; settings are "
-                        + $"given as --Tunnel2:Key=value").ConfigureAwait(false);
+            await Console.Error.WriteLineAsync($"tunnel2-entry: {stray}").ConfigureAwait(false);
             await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -215,11 +211,16 @@ internal static class ProxyEntryCommand
         return null;
     }
 
-    internal static void ConfigureLogging(ILoggingBuilder logging, LogLevel level) => logging
+    internal static void ConfigureLogging(ILoggingBuilder logging, LogLevel level) =>
+        ConfigureLogging(logging, level, Environment.GetEnvironmentVariable("TERM"));
+
+    internal static void ConfigureLogging(ILoggingBuilder logging, LogLevel level, string? terminal) => logging
         .SetMinimumLevel(level)
         .AddFilter("Microsoft", level > LogLevel.Warning ? level : LogLevel.Warning)
-        .AddSimpleConsole(static console =>
+        .AddSimpleConsole(console =>
         {
+            // By default NO_COLOR and an output that is no terminal are respected, and not a terminal that shows sequences as text.
+            console.ColorBehavior = terminal is "dumb" ? LoggerColorBehavior.Disabled : LoggerColorBehavior.Default;
             console.SingleLine = true;
             console.TimestampFormat = "yyyy-MM-dd HH:mm:ss.fff ";
         })
@@ -248,25 +249,6 @@ internal static class ProxyEntryCommand
     /// <summary>Waits for the signal to stop, or for the end of the sockets' holder. True when it was the signal.</summary>
     private static async Task<bool> IsOrderedAsync(Task stop, ListenerHolder? holder) =>
         await Task.WhenAny(holder is null ? [stop] : [stop, holder.Ended]).ConfigureAwait(false) == stop;
-
-    /// <summary>The first argument that is neither <c>--Tunnel2:Key=value</c> nor the pair <c>--Tunnel2:Key value</c>.</summary>
-    private static string? FindStray(string[] args)
-    {
-        for (var i = 0; i < args.Length; i++)
-        {
-            if (!args[i].StartsWith("--Tunnel2:", StringComparison.OrdinalIgnoreCase))
-            {
-                return args[i];
-            }
-
-            if (!args[i].Contains('=') && i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal))
-            {
-                i++;
-            }
-        }
-
-        return null;
-    }
 
     /// <summary>The command handles signals before the settings are read, so the host must not.</summary>
     private sealed class SignalsElsewhere : IHostLifetime

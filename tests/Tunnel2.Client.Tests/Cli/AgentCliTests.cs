@@ -326,4 +326,35 @@ public sealed class AgentCliTests : IDisposable
         signals.OnSignal(15);
         Assert.Equal([143], exits);
     }
+
+    [Fact]
+    public void A_command_that_does_not_end_after_a_signal_is_ended()
+    {
+        var exits = new List<int>();
+        var time = new ManualTimeProvider();
+        using var signals = new StopSignals(exits.Add, TimeSpan.FromSeconds(3), time);
+        signals.OnSignal(15);
+        time.Advance(TimeSpan.FromSeconds(2.9));
+        Assert.Empty(exits);
+        time.Advance(TimeSpan.FromSeconds(0.1));
+        Assert.Equal([143], exits);
+    }
+
+    [Fact]
+    public void An_interrupt_is_left_to_the_program_that_has_the_terminal()
+    {
+        var exits = new List<int>();
+        using var signals = new StopSignals(exits.Add);
+        using (signals.LeaveInterrupts())
+        {
+            signals.OnSignal(2);
+            signals.OnSignal(2);
+            Assert.Empty(exits);
+            Assert.False(signals.Token.IsCancellationRequested);
+        }
+
+        signals.OnSignal(2);
+        signals.OnSignal(2);
+        Assert.Equal([130], exits);
+    }
 }

@@ -1,4 +1,5 @@
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Cli;
 
@@ -45,6 +46,31 @@ public sealed class HashPasswordCommandTests : IDisposable
         Assert.Equal(2, await RunAsync(line, password));
         Assert.Contains(words, _error.ToString(), StringComparison.Ordinal);
         Assert.DoesNotContain("topsecret", _error.ToString(), StringComparison.Ordinal);
+        Assert.Empty(_output.ToString());
+    }
+
+    [Fact]
+    public async Task A_stop_does_not_wait_for_the_password()
+    {
+        using var stop = new CancellationTokenSource();
+        using var never = new ManualResetEventSlim();
+        Task<int> run = AgentCli.RunAsync(
+            ["hash-password", "alice"],
+            static _ => null,
+            static _ => throw new InvalidOperationException("No agent runs."),
+            _output,
+            _error,
+            stop.Token,
+            readSecret: () =>
+            {
+                // As Ctrl+C at the prompt.
+                stop.Cancel();
+                never.Wait(TestContext.Current.CancellationToken);
+                return null;
+            });
+        Assert.Equal(1, await run.WaitAsync(AsyncCounter.DefaultTimeout, TestContext.Current.CancellationToken));
+        never.Set();
+        Assert.Equal("tunnel2: stopped\n", _error.ToString());
         Assert.Empty(_output.ToString());
     }
 

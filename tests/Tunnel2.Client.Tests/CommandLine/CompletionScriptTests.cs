@@ -14,6 +14,8 @@ public sealed class CompletionScriptTests
     [InlineData("tunnel2 http --inspect-m", "--inspect-mask --inspect-megabytes")]
     [InlineData("tunnel2 http 3000 --uplink ", "auto direct wss")]
     [InlineData("tunnel2 http 3000 --uplink d", "direct")]
+    [InlineData("tunnel2 http 3000 --uplink = d", "direct")]
+    [InlineData("tunnel2 http 3000 --uplink =", "auto direct wss")]
     [InlineData("tunnel2 --json http --verb", "--verbose")]
     [InlineData("tunnel2 completion ", "bash zsh fish powershell")]
     [InlineData("tunnel2 top --window 1", "1s 10s 1m")]
@@ -52,6 +54,52 @@ public sealed class CompletionScriptTests
         {
             folder.Delete(recursive: true);
         }
+    }
+
+    [Theory]
+    [InlineData("tunnel2 ht", "http https")]
+    [InlineData("tunnel2 --ver", "--version")]
+    [InlineData("tunnel2 config sh", "show")]
+    [InlineData("tunnel2 config show --js", "--json")]
+    [InlineData("tunnel2 http 3000 --uplink d", "direct")]
+    [InlineData("tunnel2 http 3000 --uplink=d", "--uplink=direct")]
+    [InlineData("tunnel2 http --remote", "")]
+    [InlineData("tunnel2 completion z", "zsh")]
+    public async Task Fish_completes(string line, string expected)
+    {
+        Assert.SkipUnless(File.Exists("/usr/bin/fish"), "There is no fish.");
+        string script = CompletionScript.For("fish") + $"\ncomplete -C '{line}' | string replace -r '\\t.*' '' | string join ' '\n";
+        var (output, error) = await RunAsync("/usr/bin/fish", "--no-config", script);
+        Assert.Equal(("", expected), (error, output.Trim()));
+    }
+
+    /// <summary>The shell itself compares what it is offered with the beginning of the word.</summary>
+    [Theory]
+    [InlineData("tunnel2 ht", "http https")]
+    [InlineData("tunnel2 --ver", "--version")]
+    [InlineData("tunnel2 config sh", "show")]
+    [InlineData("tunnel2 config show --js", "--json")]
+    [InlineData("tunnel2 http 3000 --uplink d", "direct")]
+    [InlineData("tunnel2 http 3000 --uplink=d", "direct")]
+    [InlineData("tunnel2 http --remote", "")]
+    [InlineData("tunnel2 start --config=x", "files")]
+    public async Task Zsh_completes(string line, string expected)
+    {
+        Assert.SkipUnless(File.Exists("/usr/bin/zsh"), "There is no zsh.");
+        const string Shell =
+            """
+            compdef() { : }
+            compset() { words[CURRENT]="${words[CURRENT]#*=}" }
+            compadd() { shift; offered+=("$@") }
+            _describe() { offered+=("${(@)${(@P)2}%%:*}") }
+            _files() { offered+=("${words[CURRENT]}files") }
+
+            """;
+        string script = Shell + CompletionScript.For("zsh")
+            + $"\nwords=({string.Join(' ', line.Split(' ').Select(static word => $"'{word}'"))})\nCURRENT=$#words\noffered=()\n_tunnel2\n"
+            + "print -r -- ${(M)offered:#${words[CURRENT]}*}\n";
+        var (output, error) = await RunAsync("/usr/bin/zsh", "-f", script);
+        Assert.Equal(("", expected), (error, output.Trim().Replace("xfiles", "files", StringComparison.Ordinal)));
     }
 
     [Theory]

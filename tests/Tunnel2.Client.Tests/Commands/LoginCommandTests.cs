@@ -3,6 +3,7 @@ using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Logins;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Commands;
 
@@ -50,6 +51,31 @@ public sealed class LoginCommandTests : IDisposable
         "TUNNEL2_TOKEN" => _variable,
         _ => null,
     };
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_stop_does_not_wait_for_an_answer(bool isAskedForTrust)
+    {
+        using var stop = new CancellationTokenSource();
+        using var never = new ManualResetEventSlim();
+        string? Wait()
+        {
+            // As Ctrl+C at the question.
+            stop.Cancel();
+            never.Wait(TestContext.Current.CancellationToken);
+            return null;
+        }
+
+        using var input = isAskedForTrust ? new SlowReader(Wait) : (TextReader)new StringReader("y\n");
+        Task<int> run = AgentCli.RunAsync(
+            ["login", "h.example"], Environment, _ => new Runner(this), _output, _error, stop.Token,
+            openInput: () => input, readSecret: Wait);
+        Assert.Equal(1, await run.WaitAsync(AsyncCounter.DefaultTimeout, TestContext.Current.CancellationToken));
+        never.Set();
+        Assert.EndsWith("\ntunnel2: stopped; nothing is stored\n", _error.ToString(), StringComparison.Ordinal);
+        Assert.Null(Stored());
+    }
 
     private Task<int> RunAsync(string line, string? answers = null, string? secret = null) => AgentCli.RunAsync(
         line.Split(' '), Environment, _ => new Runner(this), _output, _error, CancellationToken.None,
@@ -137,5 +163,10 @@ public sealed class LoginCommandTests : IDisposable
             events.Ready(["https://x.h.example"], options.Upstream);
             return Task.FromResult(0);
         }
+    }
+
+    private sealed class SlowReader(Func<string?> read) : TextReader
+    {
+        public override string? ReadLine() => read();
     }
 }

@@ -83,6 +83,27 @@ public sealed class DoctorTests
         Assert.All(wrong, static one => Assert.NotEmpty(one.GetProperty("remedy").GetString()!));
     }
 
+    [Fact]
+    public async Task A_stop_ends_it_whatever_it_waits_for()
+    {
+        using var service = new TcpListener(IPAddress.Loopback, 0);
+        service.Start();
+        using var stop = new CancellationTokenSource();
+        using var error = new StringWriter { NewLine = "\n" };
+        Task<int> run = AgentCli.RunAsync(
+            ["doctor", service.LocalEndpoint.ToString()!, "--server", "127.0.0.1:1"], static _ => null,
+            _ => new Runner((options, events) =>
+            {
+                events.ConnectionEnded(ConnectionEnd.Unreachable(ConnectFailure.Create(options.Server, ConnectFailureReason.Refused)));
+                return Task.FromResult(4);
+            }),
+            TextWriter.Null, error, stop.Token);
+        using Socket silent = await service.AcceptSocketAsync(TestContext.Current.CancellationToken);
+        await stop.CancelAsync();
+        Assert.Equal(1, await run.WaitAsync(AsyncCounter.DefaultTimeout, TestContext.Current.CancellationToken));
+        Assert.Equal("tunnel2: stopped\n", error.ToString());
+    }
+
     [Theory]
     [InlineData(404, "Not found")]
     [InlineData(403, "Forbidden")]

@@ -243,6 +243,8 @@ public sealed class FileServerTests : IAsyncDisposable
     {
         File.Delete(Path.Combine(_root, "index.html"));
         Write("<img src=x>.txt", "");
+        string[] noNames = OperatingSystem.IsWindows() ? [] : ["back\\slash.txt", "bell\a.txt"];
+        Assert.All(noNames, name => Write(name, ""));
         using var answer = await Start(lists: true).GetAsync(new Uri("/", UriKind.Relative), TestContext.Current.CancellationToken);
         string page = await answer.Content.ReadAsStringAsync(TestContext.Current.CancellationToken);
         Assert.Contains("href=\"./digits.txt\"", page, StringComparison.Ordinal);
@@ -252,6 +254,9 @@ public sealed class FileServerTests : IAsyncDisposable
         Assert.All(
             [".env", ".git", "out.txt", "up.txt", "hidden.txt", "outside", "tricky", "loop"],
             name => Assert.DoesNotContain(name, page, StringComparison.Ordinal));
+
+        // They could not be asked for.
+        Assert.All(["slash.txt", "bell"], name => Assert.DoesNotContain(name, page, StringComparison.Ordinal));
     }
 
     [Fact]

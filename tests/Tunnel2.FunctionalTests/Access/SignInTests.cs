@@ -173,7 +173,7 @@ public sealed class SignInTests
         });
 
         Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(string tunnel, string target, string sent) => gates.ServeAsync(
-            new SignInPlace("staff", tunnel), new SignInVisit("GET", tunnel + ".localhost", target, sent, IsCrossSite: false));
+            new SignInPlace("staff", tunnel), new SignInVisit("GET", tunnel + ".localhost", target, sent, IsCrossSite: false, default));
 
         static IEnumerable<string> Values(ErrorResponse response, string name) =>
             response.Headers.Where(header => header.Key == name).Select(static header => header.Value);

@@ -47,6 +47,33 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
     }
 
     [Fact]
+    public async Task A_node_whose_lease_is_over_is_lost_in_the_lists_for_ten_minutes()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await PostgresServer.ExecuteAsync(
+            cluster.Cluster.Database,
+            "insert into tunnel2_nodes (node, process, incarnation, link_address, version, lease_until, joined_at) values "
+                + "('e8', gen_random_uuid(), nextval('tunnel2_epochs'), '127.0.0.1:1', '1', now() - interval '9 minutes', now()), "
+                + "('e9', gen_random_uuid(), nextval('tunnel2_epochs'), '127.0.0.1:1', '1', now() - interval '11 minutes', now())",
+            TestContext.Current.CancellationToken);
+        var others = cluster.Cluster.Nodes[1].Part<IOtherNodes>();
+        others.Ask();
+        await WaitSignal.UntilAsync(() => others.Lost.Count > 0, "the node looks around");
+        foreach (var path in new[] { "/api/v1/sessions", Session + "/requests" })
+        {
+            var list = await cluster.GetAsync(1, path);
+            Assert.Equal(
+                ["e1 up ", "e2 up ", "e8 lost its lease is over"],
+                list.GetProperty("nodes").EnumerateArray().Select(static one => one.GetProperty("node").GetString()
+                    + $" {one.GetProperty("state").GetString()} "
+                    + (one.TryGetProperty("problem", out var problem) ? problem.GetString() : "")).Order(StringComparer.Ordinal));
+        }
+
+        Assert.Equal(404, (await cluster.AskAsync(1, "/api/v1/sessions/none")).Status);
+    }
+
+    [Fact]
     public async Task A_name_with_sessions_at_two_nodes_needs_to_say_which()
     {
         await using var cluster = await StartAsync(server, 3);

@@ -1,3 +1,6 @@
+using Tunnel2.ProxyEntry.Cluster.Limits;
+using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Cluster.Tests.Limits;
@@ -20,7 +23,9 @@ public sealed class CutOffModelTests
         var world = new ShareWorld(nodes, Rate, Rate, nodes) { Demands = [.. Enumerable.Repeat(2.0 * Rate, nodes)] };
         world.Run(10);
         world.CutOff.UnionWith(Enumerable.Range(0, cut));
-        world.Run(60);
+
+        // Until their leases are over, 8 s later.
+        world.Run(7.5);
         for (var i = 0; i < nodes; i++)
         {
             // The others divide theirs as always.
@@ -28,14 +33,76 @@ public sealed class CutOffModelTests
         }
 
         Assert.InRange(world.Shares, 0.97, 1.03);
+        Assert.InRange(world.Windows(10 * Second, 7 * Second, (int)(17.5 * Second)).Most, 6.5 * Rate, 7.7 * Rate);
 
-        Assert.InRange(world.Windows(12 * Second, 10 * Second).Least, 9.5 * Rate, 10.5 * Rate);
+        // Then they may be dead, and the others have what they may have: with an equal part for each that lives it is no more than this.
+        world.Run(52.5);
+        Assert.All(Enumerable.Range(0, cut), i => Assert.InRange(world.ShareOf(i), 0.99 / nodes, 1.01 / nodes));
+        var others = Math.Min(1, TierShares.Most - ((double)cut / nodes));
+        Assert.InRange(world.Shares - ((double)cut / nodes), others - 0.03, others + 0.001);
         world.CutOff.Clear();
         world.Demands = [2 * Rate];
         world.Run(5);
         Assert.InRange(world.ShareOf(0), 0.9, 1);
         AssertNeverTooMuch(world, nodes);
     }
+
+    [Theory]
+    [InlineData(2, 1, 0.98)]
+    [InlineData(3, 1, 1)]
+    [InlineData(4, 2, 0.98)]
+    [InlineData(6, 3, 0.98)]
+    [InlineData(3, 2, 0.81)]
+    [InlineData(4, 3, 0.73)]
+    public void The_part_of_nodes_that_died_is_free_when_their_leases_are_over(int nodes, int dead, double left)
+    {
+        var world = new ShareWorld(nodes, Rate, Rate, nodes)
+        {
+            Demands = [.. Enumerable.Range(0, nodes).Select(i => i < dead ? 0 : 2.0 * Rate)],
+        };
+        world.Run(10);
+        for (var i = 0; i < dead; i++)
+        {
+            world.Kill(i);
+        }
+
+        world.Run(11);
+        var (begin, demands) = (21 * Second, world.Demands);
+        world.Run(10);
+        Assert.InRange(world.Windows(begin, 10 * Second).Least, 0.95 * left * 10 * Rate, 10.5 * Rate);
+
+        // Also where visitors move.
+        world.Demands = [.. demands.Select((demand, i) => i == nodes - 1 ? demand : 0)];
+        world.Run(12);
+        Assert.InRange(world.ShareOf(nodes - 1), left - 0.1, 1);
+        world.Demands = [.. demands.Select((demand, i) => i == dead ? demand : 0)];
+        world.Run(12);
+        Assert.InRange(world.ShareOf(dead), left - 0.1, 1);
+        AssertNeverTooMuch(world, nodes);
+    }
+
+    [Theory]
+    [InlineData(2)]
+    [InlineData(3)]
+    [InlineData(5)]
+    public void After_an_outage_no_node_is_lost_because_it_comes_back_later_than_another_one(int nodes) => SeededRandom.Run(random =>
+    {
+        for (var i = 0; i < 10; i++)
+        {
+            var world = new ShareWorld(random.Next(), Rate, Burst, nodes)
+            {
+                Demands = [.. Enumerable.Repeat(2.0 * Rate, nodes)],
+                Wait = 6,
+            };
+            world.Run(10);
+            world.IsDown = true;
+            world.Run(12 + (20 * random.NextDouble()));
+            world.IsDown = false;
+            world.Run(20);
+            Assert.InRange(world.Windows(2 * Second, 10 * Second).Most, 9 * Rate, 11 * Rate);
+            AssertNeverTooMuch(world, nodes, Burst);
+        }
+    });
 
     [Fact]
     public void A_node_that_had_all_keeps_it_for_a_moment_and_then_has_an_equal_part()
@@ -47,7 +114,7 @@ public sealed class CutOffModelTests
         world.Demands = [2 * Rate, 2 * Rate];
         world.Run(3);
         Assert.InRange(world.ShareOf(0), 0.95, 1);
-        world.Run(7);
+        world.Run(4.5);
         Assert.InRange(world.ShareOf(0), 0.49, 0.51);
         Assert.InRange(world.ShareOf(1), 0.49, 0.51);
         AssertNeverTooMuch(world, 2);
@@ -59,12 +126,20 @@ public sealed class CutOffModelTests
         var world = new ShareWorld(4, Rate, Rate, 2) { Demands = [0, 2 * Rate] };
         world.Run(10);
         world.CutOff.Add(0);
-        world.Run(20);
+        world.Run(7.5);
         Assert.InRange(world.ShareOf(1), 0.49, 0.51);
+
+        // Its lease is over: it may be dead.
+        world.Run(12.5);
+        Assert.InRange(world.ShareOf(1), 0.97, 1);
+
+        // It lives, and what it may have at once after a pause is its part of the burst.
         world.Demands = [2 * Rate, 2 * Rate];
         world.Run(20);
-        Assert.InRange(world.Shares, 0.95, 1.05);
-        AssertNeverTooMuch(world, 2);
+        Assert.InRange(world.ShareOf(0), 0.49, 0.51);
+        Assert.InRange(world.ShareOf(1), 0.97, 1);
+        Assert.InRange(world.Windows(32 * Second, Second).Most, Rate, (1.5 * Rate) + 4);
+        AssertNeverTooMuch(world, 2, burst: Rate / 2);
     }
 
     [Theory]
@@ -116,7 +191,7 @@ public sealed class CutOffModelTests
         for (var i = 0; i < 40; i++)
         {
             var nodes = random.Next(2, 6);
-            var world = new ShareWorld(random.Next(), Rate, Burst, nodes) { Lost = 0.02 };
+            var world = new ShareWorld(random.Next(), Rate, Burst, nodes) { Lost = 0.02, Wait = random.Next(7) };
             var gone = new HashSet<int>();
             for (var phase = 0; phase < 8; phase++)
             {
@@ -129,6 +204,9 @@ public sealed class CutOffModelTests
             AssertNeverTooMuch(world, nodes, Burst);
         }
     });
+
+    [Fact]
+    public void A_lost_node_is_one_whose_lease_is_over() => Assert.Equal(ClusterTimes.Lease, ShareView.Lease);
 
     private static void Disturb(ShareWorld world, Random random, HashSet<int> gone, int node)
     {
@@ -155,10 +233,13 @@ public sealed class CutOffModelTests
         }
     }
 
-    /// <summary>Not in one second, not in ten; whole requests may differ by one or two at each node.</summary>
+    /// <summary>
+    /// Not in one second; and not in ten, without what nodes have spent whose leases were over. Whole requests may differ by one or two at
+    /// each node.
+    /// </summary>
     private static void AssertNeverTooMuch(ShareWorld world, int nodes, int burst = 0)
     {
-        var (atOnce, longer) = (world.Windows(2 * Second, Second).Most, world.Windows(2 * Second, 10 * Second).Most);
+        var (atOnce, longer) = (world.Windows(2 * Second, Second).Most, world.Windows(2 * Second, 10 * Second, withLost: false).Most);
         TestContext.Current.TestOutputHelper?.WriteLine($"{nodes} nodes: {atOnce / (double)Rate:P1} at once, {longer / 10.0 / Rate:P1}");
         Assert.InRange(atOnce, 0, (1.5 * Rate) + burst + (2 * nodes));
         Assert.InRange(longer, 0, (11 * Rate) + burst + nodes);

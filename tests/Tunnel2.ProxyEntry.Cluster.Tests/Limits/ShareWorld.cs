@@ -19,6 +19,7 @@ internal sealed class ShareWorld
     private readonly List<Node> _nodes = [];
     private readonly Dictionary<string, (double Demand, double Share, TimeSpan At)> _board = [];
     private readonly List<int> _spent = [];
+    private readonly List<int> _spentByLost = [];
 
     public ShareWorld(int seed, int rate, int burst, int nodes)
     {
@@ -38,6 +39,9 @@ internal sealed class ShareWorld
 
     /// <summary>Whether no call arrives.</summary>
     public bool IsDown { get; set; }
+
+    /// <summary>For how long, in seconds and at most, a node that had no database does not notice that it is back.</summary>
+    public double Wait { get; set; }
 
     /// <summary>The nodes of which no call arrives.</summary>
     public HashSet<int> CutOff { get; } = [];
@@ -83,22 +87,21 @@ internal sealed class ShareWorld
     {
         for (var end = _spent.Count + (int)(seconds * Second); _spent.Count < end;)
         {
-            var spent = 0;
+            var (spent, spentByLost, anyLives) = (0, 0, Members.Any(HasLease));
             for (var i = 0; i < _nodes.Count; i++)
             {
-                if (!IsDown && !CutOff.Contains(i) && Now - _nodes[i].Renewed >= TimeSpan.FromSeconds(2) && !_nodes[i].IsDead)
-                {
-                    (_nodes[i].Renewed, _nodes[i].RenewedClock) = (Now, Clock);
-                }
-
+                Renew(_nodes[i], i);
                 if (_nodes[i] is { IsDead: false, HasSessions: true } node)
                 {
-                    spent += Visit(node, i < Demands.Length ? Demands[i] : 0);
+                    var one = Visit(node, i < Demands.Length ? Demands[i] : 0);
+                    spent += one;
+                    spentByLost += anyLives && !HasLease(node) ? one : 0;
                     Exchange(node, i);
                 }
             }
 
             _spent.Add(spent);
+            _spentByLost.Add(spentByLost);
         }
     }
 
@@ -106,15 +109,20 @@ internal sealed class ShareWorld
     public int SpentBy(int node) => _nodes[node].Spent;
 
     /// <summary>The most and the least that was spent in a window, among those between two steps; to the end: null.</summary>
-    public (int Least, int Most) Windows(int from, int length, int? to = null)
+    /// <param name="from">The first step.</param>
+    /// <param name="length">How long a window is.</param>
+    /// <param name="to">The step after the last one.</param>
+    /// <param name="withLost">Also what nodes have spent that are cut off from the database, and that others take for lost.</param>
+    public (int Least, int Most) Windows(int from, int length, int? to = null, bool withLost = true)
     {
+        int At(int step) => withLost ? _spent[step] : _spent[step] - _spentByLost[step];
         var (least, most, sum) = (int.MaxValue, 0, 0);
         for (var i = from; i < (to ?? _spent.Count); i++)
         {
-            sum += _spent[i];
+            sum += At(i);
             if (i >= from + length)
             {
-                sum -= _spent[i - length];
+                sum -= At(i - length);
             }
 
             if (i >= from + length - 1)
@@ -124,6 +132,27 @@ internal sealed class ShareWorld
         }
 
         return (least, most);
+    }
+
+    private bool HasLease(Node node) => Clock - node.RenewedClock < ShareView.Lease;
+
+    private void Renew(Node node, int index)
+    {
+        if (node.IsDead || Now < node.RenewsAt)
+        {
+            return;
+        }
+
+        if (IsDown || CutOff.Contains(index))
+        {
+            node.HasDatabase = false;
+            node.RenewsAt = Now + (Wait * TimeSpan.FromSeconds(_random.NextDouble()));
+            return;
+        }
+
+        node.HasDatabase = true;
+        node.RenewsAt = Now + TimeSpan.FromSeconds(2);
+        node.RenewedClock = Clock;
     }
 
     private int Visit(Node node, double demand)
@@ -170,7 +199,7 @@ internal sealed class ShareWorld
             }
 
             (node.Began, node.GivesUpAt) = (Now, Now + node.Patience.Next);
-            node.ArrivesAt = IsDown || CutOff.Contains(index) || _random.NextDouble() < Lost
+            node.ArrivesAt = IsDown || CutOff.Contains(index) || !node.HasDatabase || _random.NextDouble() < Lost
                 ? TimeSpan.MaxValue
                 : Now + (Delay * TimeSpan.FromSeconds(_random.NextDouble()));
         }
@@ -250,7 +279,9 @@ internal sealed class ShareWorld
 
         public TimeSpan GivesUpAt { get; set; }
 
-        public TimeSpan Renewed { get; set; }
+        public TimeSpan RenewsAt { get; set; } = now + TimeSpan.FromSeconds(2);
+
+        public bool HasDatabase { get; set; } = true;
 
         public TimeSpan RenewedClock { get; set; }
 

@@ -26,6 +26,32 @@ public sealed class TierSharesTests
         Assert.False(isShort);
     }
 
+    [Theory]
+    [InlineData(2, 1, 0.98)]
+    [InlineData(3, 1, 1)]
+    [InlineData(3, 2, 1.48 - (2.0 / 3))]
+    [InlineData(10, 5, 0.98)]
+    [InlineData(10, 9, 0.58)]
+    public void What_lost_nodes_have_is_for_the_others_up_to_half_as_much_more_than_the_limit(int nodes, int lost, double all)
+    {
+        var shares = new double[nodes - lost];
+        for (var round = 0; round < 20; round++)
+        {
+            for (var node = 0; node < shares.Length; node++)
+            {
+                var others = Enumerable.Range(0, shares.Length).Where(other => other != node)
+                    .Select(other => new ShareReport($"n{other}", 2, shares[other]))
+                    .Concat(Enumerable.Range(0, lost).Select(static other => new ShareReport($"lost{other}", 0, 0, IsLost: true)))
+                    .ToList();
+                (shares[node], _) = TierShares.Next(2, new ShareView(shares[node], others, nodes));
+                Assert.InRange(shares.Sum() + ((double)lost / nodes), 0, TierShares.Most + 1e-9);
+            }
+        }
+
+        // What a node lacks that is less than a quarter of its part may stay where it is, but none of it is lost.
+        Assert.Equal(all, shares.Sum(), 6);
+    }
+
     [Fact]
     public void What_nobody_needs_is_for_all_alike()
     {

@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
 using Tunnel2.ProxyEntry.Cluster.Postgres;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
 using Tunnel2.ProxyEntry.Sessions;
 
@@ -88,6 +89,45 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
         await StepUntilAsync(node, () => node.EpochOf("web") > epoch && node.State.Ready is not null);
         await CheckRowAsync(node, "web");
         Assert.NotNull(node.Find("web"));
+    }
+
+    [Theory]
+    [InlineData(
+        "drop table tunnel2_nodes, tunnel2_names, tunnel2_members, tunnel2_shared, tunnel2_shares, tunnel2_tunnels, tunnel2_schema")]
+    [InlineData("drop table tunnel2_names")]
+    [InlineData("drop table tunnel2_members, tunnel2_shares")]
+    [InlineData("drop table tunnel2_nodes; drop sequence tunnel2_epochs")]
+    [InlineData("drop function tunnel2_lives; drop table tunnel2_schema, tunnel2_nodes")]
+    public async Task A_database_of_which_a_part_was_removed_by_hand(string statements)
+    {
+        var node = await StartAsync("n1");
+        await RegisterAsync(node, "web");
+        var epoch = node.EpochOf("web");
+        await PostgresServer.ExecuteAsync(_database, statements, Ending);
+        node.State.MarkUnready("It looks again.");
+        await StepUntilAsync(node, () => node.EpochOf("web") > epoch && node.State.Ready is not null);
+        await CheckRowAsync(node, "web");
+        Assert.Equal(0L, await PostgresServer.AskAsync(_database, PostgresSql.MissingParts, Ending));
+
+        // A node that comes finds all of it, too.
+        var other = await StartAsync("n2");
+        await RegisterAsync(other, "more", "b");
+        await CheckRowAsync(other, "more");
+    }
+
+    [Theory]
+    [InlineData("drop table tunnel2_shared")]
+    [InlineData("drop table tunnel2_tunnels")]
+    [InlineData("drop function tunnel2_change")]
+    public async Task A_part_that_is_seldom_used_is_missed_when_a_node_tidies(string statements)
+    {
+        await StartAsync("n1");
+        await _stores[0].TidyAsync(Ending);
+        await PostgresServer.ExecuteAsync(_database, statements, Ending);
+        var trouble = await Assert.ThrowsAsync<StoreUnavailableException>(() => _stores[0].TidyAsync(Ending));
+        Assert.True(trouble.IsSchemaMissing);
+        await _stores[0].PrepareAsync(Ending);
+        await _stores[0].TidyAsync(Ending);
     }
 
     [Theory]

@@ -48,11 +48,13 @@ public sealed class PostgresSharesTests(PostgresServer server)
     {
         await using var store = await OpenAsync();
         var leases = new Dictionary<string, NodeLease>();
+        var second = new NodeFacts("n2", Guid.NewGuid(), "n2:1", "1");
 
         // The lease of n2 was renewed 4 s ago, as far as can be seen.
         foreach (var (node, lease) in new[] { ("n1", _long), ("n2", TimeSpan.FromSeconds(6)), ("n3", _long) })
         {
-            leases[node] = (await store.AcquireAsync(new NodeFacts(node, Guid.NewGuid(), $"{node}:1", "1"), lease, true, 0, Ending))!;
+            leases[node] = (await store.AcquireAsync(
+                node == "n2" ? second : new NodeFacts(node, Guid.NewGuid(), $"{node}:1", "1"), lease, true, 0, Ending))!;
             var claimed = await store.ClaimAsync(
                 leases[node], new NameClaim("web", [1], [1], [1], Share: new NameShare([7], [(byte)node[1]], IsPool: true)), Ending);
             Assert.Equal(ClaimStatus.Claimed, claimed.Status);
@@ -65,6 +67,13 @@ public sealed class PostgresSharesTests(PostgresServer server)
             [new ShareReport("n2", 0, 0, IsSilent: true), new ShareReport("n3", 0, 0.4, IsSilent: true)],
             seen[^1].Others.OrderBy(static other => other.Node));
         Assert.Equal(3, seen[^1].Nodes);
+
+        // Its lease is over.
+        Assert.True(await store.RenewAsync(second, leases["n2"], TimeSpan.FromSeconds(-1), 0, Ending));
+        await TellAsync(store, "n1", seen, 1, 0.3);
+        Assert.Equal(
+            [new ShareReport("n2", 0, 0, IsLost: true), new ShareReport("n3", 0, 0.4, IsSilent: true)],
+            seen[^1].Others.OrderBy(static other => other.Node));
 
         // It starts again, and its sessions are elsewhere.
         await store.AcquireAsync(new NodeFacts("n2", Guid.NewGuid(), "n2:1", "1"), _long, true, 0, Ending);

@@ -1,3 +1,5 @@
+using System.Globalization;
+using System.Text.Json;
 using Tunnel2.ProxyEntry.Acme;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Https;
@@ -143,7 +145,7 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
-    public async Task An_authority_that_is_away_is_not_asked_for_every_name()
+    public async Task An_authority_that_is_away_is_not_asked_for_every_name_nor_after_each_start()
     {
         _authority.Instead = static (_, _) =>
         {
@@ -151,10 +153,18 @@ public sealed class AutomaticCertificatesTests : IDisposable
             answer.Headers.RetryAfter = new(TimeSpan.FromHours(1));
             return Task.FromResult(answer);
         };
+        await using (Start("Acme:Names=a.example.test,b.example.test,c.example.test"))
+        {
+            await UntilAsync(NotObtained, 1);
+            await LookedAsync();
+            Assert.Single(_log.Of(NotObtained));
+        }
+
+        // A server that is started again and again leaves it alone too.
+        var asked = _authority.Asked.Count;
         await using var certificates = Start("Acme:Names=a.example.test,b.example.test,c.example.test");
-        await UntilAsync(NotObtained, 1);
         await LookedAsync();
-        Assert.Single(_log.Of(NotObtained));
+        Assert.Equal(asked, _authority.Asked.Count);
         _authority.Instead = static (_, _) => null;
         await AdvanceAsync(TimeSpan.FromMinutes(62));
         await UntilAsync(Obtained, 3);
@@ -306,6 +316,25 @@ public sealed class AutomaticCertificatesTests : IDisposable
         await UntilAsync(Obtained, 2);
         await LookedAsync();
         Assert.Equal(2, _authority.Orders);
+    }
+
+    [Fact]
+    public async Task An_operator_sees_in_the_list_why_a_name_has_no_certificate_and_when_it_is_tried_again()
+    {
+        _authority.Visit = static (_, _, _) => false;
+        await using var certificates = Start("Acme:Names=www.example.test");
+        await UntilAsync(NotObtained, 1);
+        var refusal = Assert.Single(certificates.Refusals);
+        var next = refusal.NextTry!.Value.UtcDateTime.ToString("yyyy-MM-dd HH:mm'Z'", CultureInfo.InvariantCulture);
+        var (code, output, _) = await CommandAsync("list");
+        Assert.Equal(0, code);
+        Assert.Equal($"not obtained: {refusal.Reason}; next try {next}  (ca.test: www.example.test)", output.TrimEnd());
+
+        (_, output, _) = await CommandAsync("list", "--json");
+        using var json = JsonDocument.Parse(output);
+        var one = Assert.Single(json.RootElement.EnumerateArray());
+        Assert.Equal(refusal.Reason, one.GetProperty("problem").GetString());
+        Assert.Equal(refusal.NextTry.Value.UtcDateTime, one.GetProperty("nextTry").GetDateTime());
     }
 
     [Fact]

@@ -55,20 +55,22 @@ public sealed class CertificateCommandTests : IDisposable
     }
 
     [Theory]
-    [InlineData("certificate", "create", "--host", "*", "--out", "x")]
-    [InlineData("certificate", "create", "--host", "a.*.b", "--out", "x")]
-    [InlineData("certificate", "create", "--host", "web*.b", "--out", "x")]
-    [InlineData("certificate")]
-    [InlineData("certificate", "create")]
-    [InlineData("certificate", "create", "--host", "entry")]
-    [InlineData("certificate", "create", "--host", "--out", "x")]
-    [InlineData("certificate", "create", "--host", "a b", "--out", "x")]
-    [InlineData("certificate", "make", "--host", "entry", "--out", "x")]
-    [InlineData("certificate", "create", "--host", "entry", "--out", "x", "--more", "y")]
-    public void Anything_else_is_told_how_it_is_used(params string[] args)
+    [InlineData("--host: '*' is neither a name of a host nor an address", "--host", "*", "--out", "x")]
+    [InlineData("--host: 'a.*.b' is neither", "--host", "a.*.b", "--out", "x")]
+    [InlineData("--host: 'web*.b' is neither", "--host", "good,web*.b", "--out", "x")]
+    [InlineData("--host is missing")]
+    [InlineData("--out is missing", "--host", "entry")]
+    [InlineData("--host needs a value", "--host", "--out", "x")]
+    [InlineData("--out needs a value", "--host", "entry", "--out")]
+    [InlineData("--host: 'a b' is neither", "--host", "a b", "--out", "x")]
+    [InlineData("'--hots' is not known, did you mean '--host'?", "--hots", "entry", "--out", "x")]
+    [InlineData("'--more' is not known", "--host", "entry", "--out", "x", "--more", "y")]
+    [InlineData("'entry' is too much", "entry", "--out", "x")]
+    public void Anything_else_is_named_and_told_how_it_is_used(string mistake, params string[] args)
     {
-        Assert.Equal(2, Run(args));
-        Assert.Contains("usage:", _error.ToString(), StringComparison.Ordinal);
+        Assert.Equal(2, Run(["certificate", "create", .. args]));
+        Assert.StartsWith($"tunnel2-entry: {mistake}", _error.ToString(), StringComparison.Ordinal);
+        Assert.EndsWith(EntryHelp.CertificateUsage, _error.ToString().ReplaceLineEndings("\n").Trim(), StringComparison.Ordinal);
         Assert.Equal("", _output.ToString());
     }
 

@@ -32,17 +32,21 @@ public sealed class ClusterCommandTests : IDisposable
     }
 
     [Theory]
-    [InlineData("--node")]
-    [InlineData("--node", "E1")]
-    [InlineData("--node", "a_b")]
-    [InlineData("--node", "a-name-too-long")]
-    [InlineData("--days", "0")]
-    [InlineData("--what", "1")]
-    public void A_wrong_command_line_makes_nothing(params string[] args)
+    [InlineData("--node needs a value", "--node")]
+    [InlineData("--node: 'E1' is not an EntryId", "--node", "E1")]
+    [InlineData("--node: 'a_b' is not an EntryId", "--node", "e1,a_b")]
+    [InlineData("--node: 'a-name-too-long' is not an EntryId", "--node", "a-name-too-long")]
+    [InlineData("--days: '0' is not a number from 1 to 3650", "--days", "0")]
+    [InlineData("--days: 'x' is not a number from 1 to 3650", "--days", "x")]
+    [InlineData("'--what' is not known", "--what", "1")]
+    [InlineData("'--nod' is not known, did you mean '--node'?", "--nod", "e1")]
+    [InlineData("'e1' is too much", "e1")]
+    public void A_wrong_command_line_is_named_and_makes_nothing(string mistake, params string[] args)
     {
         var (code, _, error) = Run([.. args, "--out", In("none")]);
         Assert.Equal(2, code);
-        Assert.StartsWith("usage: tunnel2-entry cluster init", error, StringComparison.Ordinal);
+        Assert.StartsWith($"tunnel2-entry: {mistake}", error, StringComparison.Ordinal);
+        Assert.EndsWith(EntryHelp.ClusterUsage, error.Trim(), StringComparison.Ordinal);
         Assert.False(Directory.Exists(In("none")));
     }
 

@@ -7,17 +7,18 @@ namespace Tunnel2.ProxyEntry.Tests.Hosting;
 public sealed class ClusterNodesCommandTests
 {
     [Theory]
-    [InlineData("cluster", "nodes", "extra")]
-    [InlineData("cluster", "status", "--jsno")]
-    [InlineData("cluster", "drain", "e1", "--json")]
-    [InlineData("cluster", "nodes", "--undo")]
-    [InlineData("cluster", "drain")]
-    [InlineData("cluster", "drain", "--undo")]
-    [InlineData("cluster", "drain", "e1", "e2")]
-    public async Task A_wrong_command_line_is_followed_by_the_right_one(params string[] args)
+    [InlineData("'extra' is too much", "nodes", "extra")]
+    [InlineData("'--jsno' is not known, did you mean '--json'?", "status", "--jsno")]
+    [InlineData("'--json' is not known", "drain", "e1", "--json")]
+    [InlineData("'--undo' is not known", "nodes", "--undo")]
+    [InlineData("'cluster drain' needs a node after it; 'cluster nodes' shows them", "drain")]
+    [InlineData("'cluster drain' needs a node after it; 'cluster nodes' shows them", "drain", "--undo")]
+    [InlineData("'--undoo' is not known, did you mean '--undo'?", "drain", "e1", "--undoo")]
+    [InlineData("'e2' is too much", "drain", "e1", "e2")]
+    public async Task A_wrong_command_line_is_named_and_followed_by_the_right_one(string mistake, params string[] args)
     {
-        var (code, _, error) = await RunAsync(args);
-        Assert.Equal((2, EntryHelp.ClusterNodesUsage), (code, error.Trim()));
+        var (code, _, error) = await RunAsync(["cluster", .. args]);
+        Assert.Equal((2, $"tunnel2-entry: {mistake}\n{EntryHelp.ClusterNodesUsage}"), (code, error.ReplaceLineEndings("\n").Trim()));
     }
 
     [Fact]
@@ -69,6 +70,18 @@ public sealed class ClusterNodesCommandTests
         Assert.Equal(0, ClusterNodesCommand.ShowStatus(nodes, isJson: true, output));
         Assert.Equal("""{"up":2,"lost":1,"names":3}""", output.ToString().Trim());
         Assert.Equal(1, ClusterNodesCommand.ShowStatus([nodes[1]], isJson: true, TextWriter.Null));
+    }
+
+    [Fact]
+    public void A_node_that_was_lost_is_shown_for_ten_minutes()
+    {
+        NodeStatus[] nodes =
+        [
+            new("e1", "", "1", TimeSpan.FromSeconds(9), 3),
+            new("e2", "", "1", TimeSpan.FromMinutes(-9.9), 0),
+            new("e3", "", "1", TimeSpan.FromMinutes(-10.1), 0),
+        ];
+        Assert.Equal(["e1", "e2"], ClusterNodesCommand.Shown(nodes).Select(static node => node.Node));
     }
 
     private static async Task<(int Code, string Output, string Error)> RunAsync(params string[] args)

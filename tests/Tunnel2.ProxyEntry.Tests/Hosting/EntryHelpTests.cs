@@ -55,6 +55,16 @@ public sealed class EntryHelpTests
     });
 
     [Fact]
+    public void The_programs_help_has_two_examples_and_every_command()
+    {
+        var text = EntryHelp.Asked(["--help"])!;
+        var examples = text.Split("Examples:\n")[1].Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.True(examples.Length >= 2);
+        Assert.All(examples, static line => Assert.StartsWith("  tunnel2-entry", line, StringComparison.Ordinal));
+        Assert.All(EntryWords.Lines, line => Assert.Contains($"\n  {line} ", text, StringComparison.Ordinal));
+    }
+
+    [Fact]
     public void The_version_is_a_number() => Assert.Matches("^tunnel2-entry [0-9]+\\.[0-9]+\\.[0-9]+", EntryHelp.Version);
 
     [Fact]

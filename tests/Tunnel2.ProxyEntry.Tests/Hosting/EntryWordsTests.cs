@@ -53,4 +53,15 @@ public sealed class EntryWordsTests
     [InlineData("help token")]
     public void Right_words_and_settings_are_left_alone(string line) =>
         Assert.Null(EntryWords.MistakeOf(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
+
+    [Theory]
+    [InlineData("--Tunnel2:Domain", "--Tunnel2:Domain needs a value, as in --Tunnel2:Domain=value")]
+    [InlineData("--Tunnel2:Admin:Token --Tunnel2:Domain=x", "--Tunnel2:Admin:Token needs a value, as in --Tunnel2:Admin:Token=value")]
+    [InlineData("--Tunnel2:Domain=x y", "'y' is neither a command nor a setting; settings are given as --Tunnel2:Key=value")]
+    [InlineData("--Domain=x", "'--Domain=x' is neither a command nor a setting; settings are given as --Tunnel2:Key=value")]
+    [InlineData("--Tunnel2:Domain x", null)]
+    [InlineData("--tunnel2:domain=x --Tunnel2:EntryId e1", null)]
+    [InlineData("", null)]
+    public void What_is_no_setting_of_the_server_is_named(string words, string? mistake) =>
+        Assert.Equal(mistake, EntryWords.StrayIn(words.Split(' ', StringSplitOptions.RemoveEmptyEntries)));
 }

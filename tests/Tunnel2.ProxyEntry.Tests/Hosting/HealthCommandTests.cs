@@ -50,13 +50,15 @@ public sealed class HealthCommandTests : IDisposable
     }
 
     [Theory]
-    [InlineData("health", "12002")]
-    [InlineData("health", "ftp://127.0.0.1/")]
-    [InlineData("health", "http://127.0.0.1/", "more")]
-    public async Task Wrong_words_are_answered_with_the_usage(params string[] args)
+    [InlineData("'12002' is not a URL such as http://127.0.0.1:12002/health/ready", "12002")]
+    [InlineData("'ftp://127.0.0.1/' is not a URL such as", "ftp://127.0.0.1/")]
+    [InlineData("'more' is too much", "http://127.0.0.1/", "more")]
+    [InlineData("'--jsno' is not known, did you mean '--json'?", "--jsno")]
+    public async Task Wrong_words_are_named_with_the_usage_after_them(string mistake, params string[] args)
     {
-        Assert.Equal(2, await HealthCommand.RunAsync(args, _output, _error));
-        Assert.StartsWith("usage:", _error.ToString());
+        Assert.Equal(2, await HealthCommand.RunAsync(["health", .. args], _output, _error));
+        Assert.StartsWith($"tunnel2-entry: {mistake}", _error.ToString());
+        Assert.EndsWith(EntryHelp.HealthUsage, _error.ToString().TrimEnd());
     }
 
     [Fact]

@@ -1,4 +1,7 @@
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Console;
+using Microsoft.Extensions.Options;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 
@@ -31,4 +34,16 @@ public sealed class LogLevelTests
 
     private static LogLevel Lowest(ILogger logger) =>
         Enum.GetValues<LogLevel>().Order().First(level => level == LogLevel.None || logger.IsEnabled(level));
+
+    [Theory]
+    [InlineData("dumb", LoggerColorBehavior.Disabled)]
+    [InlineData("xterm", LoggerColorBehavior.Default)]
+    [InlineData(null, LoggerColorBehavior.Default)]
+    public void A_terminal_that_knows_no_sequences_gets_none(string? terminal, LoggerColorBehavior behavior)
+    {
+        var services = new ServiceCollection();
+        services.AddLogging(logging => ProxyEntryCommand.ConfigureLogging(logging, LogLevel.Information, terminal));
+        using var provider = services.BuildServiceProvider();
+        Assert.Equal(behavior, provider.GetRequiredService<IOptionsMonitor<SimpleConsoleFormatterOptions>>().CurrentValue.ColorBehavior);
+    }
 }

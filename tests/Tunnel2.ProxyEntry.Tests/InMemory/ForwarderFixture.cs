@@ -68,7 +68,7 @@ internal sealed class ForwarderFixture : IDisposable
         _tokens = new BearerVerifier(new KeyFetch(Issuer, Time), Time, NullLogger<BearerVerifier>.Instance);
         Faults = new ContainedFaults(Time);
         _budget = new ReceiveBudget(ReceiveBudget.SmallestLimit, Time, Faults);
-        Memory = new HeldMemory(_budget);
+        Memory = new HeldMemory(_budget, Settings.WebhookBodyBytes);
         Directory = new InMemorySessionDirectory(Time, Settings.ParkTimeout);
         Names = new NameResolver(Settings, new AgentRegistry(Settings.Agents), Directory, Time);
         Lot = new ParkingLot(Settings, Time, Faults);

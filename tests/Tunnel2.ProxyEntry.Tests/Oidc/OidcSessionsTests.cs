@@ -55,7 +55,7 @@ public sealed class OidcSessionsTests
     [InlineData("====")]
     [InlineData("CfDJ8AAAAAAAAAAAAAAAAAAAAAA")]
     public void What_was_never_sealed_opens_nothing(string cookie) =>
-        Assert.Null(_sessions.Open(_gate, "web", new PendingSession(cookie, LoginKey.Of(Encoding.ASCII.GetBytes(cookie)))));
+        Assert.Null(_sessions.Open(_gate, "web", new PendingSession(cookie, LoginKey.Of(Encoding.ASCII.GetBytes(cookie)), default)));
 
     [Fact]
     public void A_session_that_was_ended_opens_nothing_known_or_not()
@@ -79,7 +79,7 @@ public sealed class OidcSessionsTests
         for (var i = 0; i < OidcSessions.Most; i++)
         {
             // The same session under other keys: what is remembered is the key of a cookie.
-            _sessions.Open(_gate, "web", new PendingSession(first.Text, LoginKey.Of(BitConverter.GetBytes(i))));
+            _sessions.Open(_gate, "web", new PendingSession(first.Text, LoginKey.Of(BitConverter.GetBytes(i)), default));
         }
 
         Assert.Null(_sessions.Find(new SignInPlace("staff", "web"), first.Key));
@@ -101,7 +101,7 @@ public sealed class OidcSessionsTests
             }
 
             using var second = OidcServices.Create(settings, [_gate], _time);
-            var cookie = new PendingSession(text, LoginKey.Of(Encoding.ASCII.GetBytes(text)));
+            var cookie = new PendingSession(text, LoginKey.Of(Encoding.ASCII.GetBytes(text)), default);
             Assert.NotNull(((OidcSessions)second.GetService(typeof(OidcSessions))!).Open(_gate, "web", cookie));
             Assert.Single(Directory.GetFiles(Path.Combine(folder.FullName, "sign-in")));
             if (!OperatingSystem.IsWindows())
@@ -149,6 +149,6 @@ public sealed class OidcSessionsTests
     private PendingSession Seal(int hours)
     {
         var text = _sessions.Seal(_gate, "web", OidcSession.Begin("alice@example.com", [], _time.GetUtcNow().AddHours(hours)));
-        return new PendingSession(text, LoginKey.Of(Encoding.ASCII.GetBytes(text)));
+        return new PendingSession(text, LoginKey.Of(Encoding.ASCII.GetBytes(text)), default);
     }
 }

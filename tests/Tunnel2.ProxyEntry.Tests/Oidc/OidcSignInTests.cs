@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Oidc;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.TestUtilities;
@@ -28,6 +29,7 @@ public sealed class OidcSignInTests : IDisposable
         var time = new ManualTimeProvider();
         using var gates = new OidcSignIn(settings, time, NullLogger<OidcSignIn>.Instance);
         List<Task<(ErrorResponse? Answer, ProxyError Error)>> held = [];
+        var visitors = 0;
         for (var tunnel = 0; held.Count < OidcGate.MostVisits; tunnel++)
         {
             for (var visit = 0; visit < OidcGate.MostVisits / 4; visit++)
@@ -43,11 +45,11 @@ public sealed class OidcSignInTests : IDisposable
         Assert.All(held, static visit => Assert.False(visit.IsCompleted));
 
         // All are given up, and there are places again.
-        await time.ArmedTimers.UntilAsync(() => time.ArmedTimers.Value >= held.Count, "each visit has its limit");
+        await time.ArmedTimers.UntilAsync(() => time.ArmedTimers.Value >= 2 * held.Count, "each visit has its limits");
         time.Advance(OidcServices.Limit);
         Assert.All(await Task.WhenAll(held), static visit => Assert.Equal((null, ProxyError.SignInUnavailable), visit));
         var again = VisitAsync("staff", "web-0");
-        await time.ArmedTimers.UntilAsync(() => time.ArmedTimers.Value >= 1, "it has begun");
+        await time.ArmedTimers.UntilAsync(() => time.ArmedTimers.Value >= 2, "it has begun");
         Assert.False(again.IsCompleted);
         time.Advance(OidcServices.Limit);
         await again;
@@ -59,8 +61,11 @@ public sealed class OidcSignInTests : IDisposable
             Assert.Equal((null, ProxyError.SignInUnavailable), await refused);
         }
 
+        // Each visitor has an address of its own.
         Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(string gate, string tunnel) => gates.ServeAsync(
-            new SignInPlace(gate, tunnel), new SignInVisit("GET", tunnel + ".localhost", "/.tunnel2/login", "", IsCrossSite: false));
+            new SignInPlace(gate, tunnel),
+            new SignInVisit(
+                "GET", tunnel + ".localhost", "/.tunnel2/login", "", IsCrossSite: false, new AddressKey(1, (ulong)++visitors)));
 
         string[] GateOf(string name, int port) =>
         [

@@ -1,7 +1,9 @@
+using System.Net;
 using System.Security.Cryptography;
 using System.Text;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Access.Webhooks;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Opening;
@@ -69,7 +71,7 @@ public sealed class WebhookGateTests
     public Task Without_memory_nothing_is_held() => RunAsync(async fixture =>
     {
         var taken = 0;
-        while (fixture.Memory.TryTake(1024 * 1024))
+        while (fixture.Memory.TryTake(1024 * 1024, new AddressKey(1, (ulong)taken)))
         {
             taken++;
         }
@@ -81,12 +83,57 @@ public sealed class WebhookGateTests
         Assert.Equal(["error WebhookBusy, again in 1 s"], await fixture.DoneAsync(asked));
         for (; taken > 0; taken--)
         {
+            fixture.Memory.Release(new AddressKey(1, (ulong)taken - 1), 1024 * 1024);
             fixture.Memory.Return(1024 * 1024);
         }
     });
 
-    private static ScriptedVisitor Visitor(string body) => new()
+    [Fact]
+    public Task One_address_leaves_memory_to_the_webhooks_of_others() => RunAsync(async fixture =>
     {
+        var (text, stalled) = (new string('x', 60_000), new List<AskedRequest>());
+        while (fixture.Memory.Held < fixture.Memory.MostOfAddress - (64 * 1024))
+        {
+            var hostile = Visitor("never whole");
+            stalled.Add(fixture.Ask(hostile));
+            await hostile.SendAsync(text);
+            await fixture.SettleAsync();
+        }
+
+        var late = Visitor(text);
+        var refused = fixture.Ask(late);
+        await late.SendAsync(text, end: true);
+        Assert.Equal(["error WebhookBusy, again in 1 s"], await fixture.DoneAsync(refused));
+
+        // A body that was checked counts for its address no more, however long its service takes.
+        var other = IPAddress.Parse("198.51.100.1");
+        var slow = new List<(AskedRequest Asked, AgentStream Agent)>();
+        for (var sent = 0L; sent < fixture.Memory.MostOfAddress + text.Length; sent += text.Length)
+        {
+            var visitor = Visitor(text, other);
+            var asked = fixture.Ask(visitor);
+            await visitor.SendAsync(text, end: true);
+            slow.Add((asked, await fixture.AcceptAsync()));
+        }
+
+        foreach (var (asked, agent) in slow)
+        {
+            await agent.ReadHeadAsync();
+            Assert.Equal(text, (await agent.ReadToEndAsync()).Body);
+            agent.Answer(200, "ok");
+            Assert.Equal(["head 200", "body 2", "complete"], await fixture.DoneAsync(asked));
+        }
+
+        fixture.Time.Advance(TimeSpan.FromSeconds(30));
+        foreach (var asked in stalled)
+        {
+            Assert.Equal(["error RequestTimeout"], await fixture.DoneAsync(asked));
+        }
+    });
+
+    private static ScriptedVisitor Visitor(string body, IPAddress? from = null) => new()
+    {
+        From = from ?? IPAddress.Loopback,
         Asks = "POST",
         Sends = true,
         Fields =

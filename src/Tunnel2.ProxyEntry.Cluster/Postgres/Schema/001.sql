@@ -1,5 +1,5 @@
 -- Who lives: one row for each node. A lease that was lost never comes back; the next has another incarnation.
-create table tunnel2_nodes (
+create table if not exists tunnel2_nodes (
     node text primary key,
     process uuid not null,
     incarnation bigint not null,
@@ -10,10 +10,10 @@ create table tunnel2_nodes (
 );
 
 -- Epochs and incarnations. A number is never given twice, also not after an older copy was put back: see tunnel2_raise.
-create sequence tunnel2_epochs as bigint;
+create sequence if not exists tunnel2_epochs as bigint;
 
 -- Who owns what. state: 0 online, 1 handing over, 2 left. Digests cannot be turned back into identities.
-create table tunnel2_names (
+create table if not exists tunnel2_names (
     name text primary key,
     node text not null,
     incarnation bigint not null,
@@ -26,10 +26,10 @@ create table tunnel2_names (
     kept_until timestamptz not null
 );
 
-create index tunnel2_names_of_node on tunnel2_names (node, incarnation, epoch);
+create index if not exists tunnel2_names_of_node on tunnel2_names (node, incarnation, epoch);
 
 -- Volatile and not inlined: it sees what was committed until now, not until the statement around it began.
-create function tunnel2_lives(the_node text, the_incarnation bigint) returns boolean
+create or replace function tunnel2_lives(the_node text, the_incarnation bigint) returns boolean
 language plpgsql volatile as $$
 begin
     return exists (
@@ -38,7 +38,7 @@ begin
 end $$;
 
 -- Lets epochs go on above the floor, and above all from before a copy was made: they run ahead of the clock.
-create function tunnel2_raise(the_floor bigint) returns void
+create or replace function tunnel2_raise(the_floor bigint) returns void
 language plpgsql volatile as $$
 declare
     wanted bigint := greatest(the_floor, extract(epoch from clock_timestamp())::bigint * 1000000);

@@ -1,9 +1,9 @@
 -- Names that several sessions share. Nodes of the release before go on with the row of tunnel2_names alone: it is that of a member.
 -- They change its epoch and know nothing of "shared", so that what is in tunnel2_members counts only while the two are equal.
-alter table tunnel2_names add column share bytea, add column shared bigint;
+alter table tunnel2_names add column if not exists share bytea, add column if not exists shared bigint;
 
 -- One row for each session of such a name. Those of one name have one share: who has another takes the name as a whole, or not at all.
-create table tunnel2_members (
+create table if not exists tunnel2_members (
     name text not null,
     member bytea not null,
     node text not null,
@@ -21,7 +21,7 @@ create table tunnel2_members (
     primary key (name, member)
 );
 
-create index tunnel2_members_of_node on tunnel2_members (node, incarnation, epoch);
+create index if not exists tunnel2_members_of_node on tunnel2_members (node, incarnation, epoch);
 
 -- Who may change names may change these too: nodes may run as a role with few rights.
 do $$
@@ -39,7 +39,7 @@ end $$;
 
 -- Registers a session by the rules for names that are shared, or where the name is shared until now. The row of tunnel2_names is the lock.
 -- outcome: 0 registered, 1 taken, 2 the node has no lease, 3 an agent without a pool has it, 4 a pool has it, 5 a pool with other terms.
-create function tunnel2_put(
+create or replace function tunnel2_put(
     the_node text, the_incarnation bigint, the_channel text, the_name text, the_member bytea, the_share bytea, is_pool boolean,
     is_healthy boolean, the_identity bytea, the_owner bytea, the_instance bytea, the_weight integer, the_base bigint,
     is_published boolean)
@@ -124,7 +124,7 @@ begin
 end $$;
 
 -- Changes a member of the node's own. The row of tunnel2_names is then that of a member that serves, the newest one.
-create function tunnel2_change(
+create or replace function tunnel2_change(
     the_node text, the_channel text, the_name text, the_epoch bigint, the_state smallint, the_kept interval, is_healthy boolean)
 returns void
 language plpgsql volatile as $$

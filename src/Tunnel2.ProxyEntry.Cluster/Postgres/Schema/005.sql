@@ -1,6 +1,6 @@
 -- What nodes share beside names, such as tokens of the API: documents in kinds. The document without a key has the generation of its
 -- kind; who changes the kind locks that row first. Nodes of the release before do not look at it.
-create table tunnel2_shared (
+create table if not exists tunnel2_shared (
     kind text not null,
     key text not null,
     version bigint not null,

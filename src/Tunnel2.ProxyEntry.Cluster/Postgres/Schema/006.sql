@@ -1,5 +1,5 @@
 -- What nodes spend of limits that they share: one row for each node and name. Rows are of no use some seconds later, and need no backup.
-create table tunnel2_shares (
+create table if not exists tunnel2_shares (
     name text not null,
     node text not null,
     share bytea not null,

@@ -1,6 +1,6 @@
 -- What a registration carries that is not HTTP: other nodes accept visitors of it too. The row of a registration that is over means nothing.
 -- Nodes of the release before do not look at it, and make none.
-create table tunnel2_tunnels (
+create table if not exists tunnel2_tunnels (
     epoch bigint primary key,
     name text not null,
     kind smallint not null,

@@ -4,6 +4,7 @@ using Microsoft.IdentityModel.JsonWebTokens;
 using Microsoft.IdentityModel.Tokens;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Access.Bearer;
 
@@ -18,6 +19,9 @@ internal sealed class BearerVerifier : IDisposable
 
     /// <summary>How many of them for one issuer: one that does not answer holds up its own tunnels alone.</summary>
     public const int MostOfIssuer = Most / 4;
+
+    /// <summary>How many of them for one address of visitors: a flood of wrong ones must not keep out the tokens of others.</summary>
+    public const int MostOfAddress = MostOfIssuer / 2;
 
     /// <summary>The tolerance for clocks that differ.</summary>
     public static readonly TimeSpan Skew = TimeSpan.FromSeconds(60);
@@ -36,6 +40,7 @@ internal sealed class BearerVerifier : IDisposable
     private readonly ConcurrentDictionary<TokenIssuer, IssuerKeys> _issuers = new();
     private readonly TokenCache _cache = new();
     private readonly SemaphoreSlim _places = new(Math.Max(1, Environment.ProcessorCount / 2));
+    private readonly AddressShares _addresses = new(MostOfAddress);
     private readonly KeyFetch _fetch;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
@@ -81,9 +86,15 @@ internal sealed class BearerVerifier : IDisposable
     public async Task<TokenVerdict> CheckAsync(
         PendingToken token, IReadOnlyList<BearerRule> rules, CancellationToken cancellationToken)
     {
+        if (!_addresses.TryTake(token.From))
+        {
+            return new TokenVerdict(TokenState.Unchecked);
+        }
+
         if (Interlocked.Increment(ref _count) > Most)
         {
             Interlocked.Decrement(ref _count);
+            _addresses.Return(token.From);
             return new TokenVerdict(TokenState.Unchecked);
         }
 
@@ -104,6 +115,7 @@ internal sealed class BearerVerifier : IDisposable
         finally
         {
             Interlocked.Decrement(ref _count);
+            _addresses.Return(token.From);
         }
     }
 

@@ -1,5 +1,6 @@
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Access.Oidc;
 
@@ -41,7 +42,9 @@ internal readonly record struct SignInVerdict(byte[]? User, bool IsBusy = false)
 /// <param name="Target">Path and query.</param>
 /// <param name="Cookies">The cookies; empty: none.</param>
 /// <param name="IsCrossSite">Whether a page of another host made the browser send it.</param>
-internal sealed record SignInVisit(string Method, string Authority, string Target, string Cookies, bool IsCrossSite)
+/// <param name="From">The visitor's address.</param>
+internal sealed record SignInVisit(
+    string Method, string Authority, string Target, string Cookies, bool IsCrossSite, AddressKey From)
 {
     /// <summary>Never the cookies, nor a code in the query.</summary>
     public override string ToString() => nameof(SignInVisit);

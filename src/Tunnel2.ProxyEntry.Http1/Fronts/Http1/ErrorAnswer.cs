@@ -7,7 +7,11 @@ namespace Tunnel2.ProxyEntry.Fronts.Http1;
 /// <summary>Writes ProxyEntry's own answers as HTTP/1.1.</summary>
 internal static class ErrorAnswer
 {
+    /// <summary>Bytes for the lines that every answer has.</summary>
     private const int HeadRoom = 2 * 1024;
+
+    /// <summary>Bytes of a field beside its name and value: a colon, a space, CR LF.</summary>
+    private const int AroundField = 4;
 
     /// <summary>Bytes of the longest value that nearly all answers have; a redirect repeats the visitor's target.</summary>
     private const int UsualValue = 512;
@@ -48,13 +52,14 @@ internal static class ErrorAnswer
         VisitorOutput output, ErrorResponse answer, ReadOnlySpan<byte> date, ReadOnlySpan<byte> connection, ReadOnlySpan<byte> added,
         bool withBody)
     {
-        var longest = 0;
-        foreach (var (_, text) in answer.Headers)
+        var (longest, all) = (0, 0);
+        foreach (var (key, text) in answer.Headers)
         {
             longest = Math.Max(longest, text.Length);
+            all += key.Length + text.Length + AroundField;
         }
 
-        var writer = new HeadWriter(output.GetSpan(HeadRoom + longest + added.Length));
+        var writer = new HeadWriter(output.GetSpan(HeadRoom + all + added.Length));
         writer.WriteStatusLine(answer.Status, ReasonPhrases.Of(answer.Status));
         writer.WriteField("Date"u8, date);
         Span<byte> name = stackalloc byte[64];

@@ -5,6 +5,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Access.Bearer;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.TestUtilities;
 using Tunnel2.TestUtilities.Tokens;
 
@@ -310,7 +311,8 @@ public sealed class BearerVerifierTests : IDisposable
             await held.Task;
             return ScriptedIssuer.Json(_issuer.Keys);
         };
-        var token = Pending(_rsa.Sign("RS256", Claims()));
+        var token = _rsa.Sign("RS256", Claims());
+        var visitors = 0ul;
         List<Task<TokenVerdict>> waiting = [.. CheckAll(_rule)];
         await ExpectUncheckedAsync(_rule);
         for (var issuer = 1; waiting.Count < BearerVerifier.Most; issuer++)
@@ -323,16 +325,41 @@ public sealed class BearerVerifierTests : IDisposable
         await ExpectUncheckedAsync(RuleOf(99));
         held.SetResult();
         Assert.All(await Task.WhenAll(waiting), static verdict => Assert.Equal(TokenState.Right, verdict.State));
-        await ExpectAsync(TokenState.Right, token.Text);
+        await ExpectAsync(TokenState.Right, token);
 
         static BearerRule RuleOf(int number) =>
             _rule with { Issuer = new TokenIssuer(Issuer, new Uri($"https://id.example/keys/{number}")) };
 
         IEnumerable<Task<TokenVerdict>> CheckAll(BearerRule rule) =>
-            Enumerable.Range(0, BearerVerifier.MostOfIssuer).Select(_ => _verifier.CheckAsync(token, [rule], default));
+            Enumerable.Range(0, BearerVerifier.MostOfIssuer).Select(_ => CheckAsync(rule));
 
-        async Task ExpectUncheckedAsync(BearerRule rule) =>
-            Assert.Equal(TokenState.Unchecked, (await _verifier.CheckAsync(token, [rule], default)).State);
+        async Task ExpectUncheckedAsync(BearerRule rule) => Assert.Equal(TokenState.Unchecked, (await CheckAsync(rule)).State);
+
+        // Each visitor has an address of its own.
+        Task<TokenVerdict> CheckAsync(BearerRule rule) =>
+            _verifier.CheckAsync(Pending(token, new AddressKey(1, visitors++)), [rule], default);
+    }
+
+    [Fact]
+    public async Task One_address_leaves_places_to_the_tokens_of_others()
+    {
+        var held = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _issuer.Answer = async (_, _) =>
+        {
+            await held.Task;
+            return ScriptedIssuer.Json(_issuer.Keys);
+        };
+        var (token, other) = (_rsa.Sign("RS256", Claims()), new AddressKey(2, 0));
+        var flood = Enumerable.Range(0, BearerVerifier.MostOfAddress)
+            .Select(i => _verifier.CheckAsync(Pending($"{token}{i}", new AddressKey(1, 0)), [_rule], default)).ToArray();
+        var more = await _verifier.CheckAsync(Pending(token, new AddressKey(1, 0)), [_rule], default);
+        Assert.Equal(TokenState.Unchecked, more.State);
+        var right = _verifier.CheckAsync(Pending(token, other), [_rule], default);
+        held.SetResult();
+        Assert.Equal(TokenState.Right, (await right).State);
+        await Task.WhenAll(flood);
+        more = await _verifier.CheckAsync(Pending(token, new AddressKey(1, 0)), [_rule], default);
+        Assert.Equal(TokenState.Right, more.State);
     }
 
     [Fact]
@@ -351,7 +378,8 @@ public sealed class BearerVerifierTests : IDisposable
         Assert.Same(known, cache.Find(new TokenKey(LoginKey.Of(BitConverter.GetBytes(100)), _rule), keys));
     }
 
-    private static PendingToken Pending(string token) => new(token, LoginKey.Of(Encoding.ASCII.GetBytes(token)));
+    private static PendingToken Pending(string token, AddressKey from = default) =>
+        new(token, LoginKey.Of(Encoding.ASCII.GetBytes(token)), from);
 
     private async Task ExpectAsync(TokenState expected, string token)
     {

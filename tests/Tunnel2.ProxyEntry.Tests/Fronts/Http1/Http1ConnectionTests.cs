@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Text;
+using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
 using static Tunnel2.ProxyEntry.Tests.Fronts.Http1.ScriptedForwarder;
 
@@ -189,7 +190,7 @@ public sealed class Http1ConnectionTests
         await using var front = new FrontFixture(async (exchange, _) =>
         {
             Start(exchange, 200, ("Content-Length", "10"), ("X-Backend", "1"));
-            await exchange.WriteErrorAsync(ProxyEntry.Errors.ProxyError.BackendClosed, null);
+            await exchange.WriteErrorAsync(ProxyError.BackendClosed, null);
         });
         await front.SendAsync("GET / HTTP/1.1\r\nHost: h\r\nAccept: text/html\r\n\r\n");
         var answer = await front.ReceiveAsync("</html>\n");
@@ -197,6 +198,19 @@ public sealed class Http1ConnectionTests
         Assert.Contains("\r\nTunnel2-Error: backend-closed\r\n", answer, StringComparison.Ordinal);
         Assert.DoesNotContain("X-Backend", answer, StringComparison.Ordinal);
         Assert.DoesNotContain("Connection:", answer, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_answer_of_its_own_has_room_for_several_long_fields()
+    {
+        KeyValuePair<string, string>[] fields =
+            [.. Enumerable.Range(0, 6).Select(static i => KeyValuePair.Create("Set-Cookie", $"c{i}={new string('x', 2000)}"))];
+        await using var front = new FrontFixture(
+            (exchange, _) => new ValueTask(exchange.WriteAnswerAsync(new ErrorResponse(302, fields, default))));
+        await front.SendAsync("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n");
+        var answer = await front.ReceiveAsync("\r\n\r\n");
+        Assert.StartsWith("HTTP/1.1 302 ", answer, StringComparison.Ordinal);
+        Assert.All(fields, one => Assert.Contains($"\r\nSet-Cookie: {one.Value}\r\n", answer, StringComparison.Ordinal));
     }
 
     [Fact]
@@ -220,7 +234,7 @@ public sealed class Http1ConnectionTests
         {
             Assert.False(Start(exchange, 200, ("X", "a\r\nEvil: b")));
             Assert.False(Start(exchange, 200, ("X Y", "a")));
-            await exchange.WriteErrorAsync(ProxyEntry.Errors.ProxyError.BackendProtocol, null);
+            await exchange.WriteErrorAsync(ProxyError.BackendProtocol, null);
         });
         await front.SendAsync("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
         var answer = await front.ReceiveAsync("\r\n\r\n");

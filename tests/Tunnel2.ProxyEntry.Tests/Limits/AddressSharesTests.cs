@@ -1,0 +1,38 @@
+using System.Net;
+using Tunnel2.ProxyEntry.Limits;
+
+namespace Tunnel2.ProxyEntry.Tests.Limits;
+
+public sealed class AddressSharesTests
+{
+    [Fact]
+    public void An_address_has_its_share_and_others_have_theirs()
+    {
+        var shares = new AddressShares(3);
+        var (one, other) = (Key("192.0.2.1"), Key("192.0.2.2"));
+        Assert.True(shares.TryTake(one, 2));
+        Assert.False(shares.TryTake(one, 2));
+        Assert.True(shares.TryTake(one));
+        Assert.False(shares.TryTake(one));
+        Assert.True(shares.TryTake(other, 3));
+        shares.Return(one, 2);
+        Assert.True(shares.TryTake(one, 2));
+    }
+
+    [Fact]
+    public void Addresses_of_one_64_and_unknown_ones_count_together_and_are_forgotten_when_they_have_nothing()
+    {
+        var shares = new AddressShares(1);
+        Assert.True(shares.TryTake(Key("2001:db8::1")));
+        Assert.False(shares.TryTake(Key("2001:db8::2:3")));
+        Assert.True(shares.TryTake(Key("2001:db8:0:1::1")));
+        Assert.True(shares.TryTake(AddressKey.OfAny(null)));
+        Assert.False(shares.TryTake(AddressKey.OfAny(null)));
+        shares.Return(Key("2001:db8::2:3"));
+        shares.Return(Key("2001:db8:0:1::1"));
+        shares.Return(AddressKey.OfAny(null));
+        Assert.Equal(0, shares.Count);
+    }
+
+    private static AddressKey Key(string address) => AddressKey.Of(IPAddress.Parse(address));
+}

@@ -1,0 +1,31 @@
+using System.Buffers.Text;
+using System.Text;
+using Tunnel2.ProxyEntry.Oidc;
+
+namespace Tunnel2.ProxyEntry.Tests.Oidc;
+
+public sealed class OidcIdTokenTests
+{
+    [Theory]
+    [InlineData("""{"alg":"RS256","kid":"k"}""", "x", true)]
+    [InlineData("""{"alg":"ES512"}""", "x", true)]
+    [InlineData("""{"alg":"RS256","kid":"k"}""", "", false)]
+    [InlineData("""{"alg":"none"}""", "", false)]
+    [InlineData("""{"alg":"nOnE"}""", "x", false)]
+    [InlineData("""{"alg":"HS256"}""", "x", false)]
+    [InlineData("""{"alg":"RS256","crit":["b64"],"b64":false}""", "x", false)]
+    [InlineData("""{}""", "x", false)]
+    public void A_token_counts_when_a_private_key_signed_it_and_it_asks_for_nothing_unknown(string head, string signature, bool isSigned) =>
+        Assert.Equal(isSigned, OidcIdToken.IsSigned($"{Encode(head)}.{Encode("""{"sub":"1"}""")}.{Encode(signature)}"));
+
+    [Theory]
+    [InlineData(null)]
+    [InlineData("")]
+    [InlineData("x")]
+    [InlineData("a.b")]
+    [InlineData("a.b.c")]
+    [InlineData("eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0....")]
+    public void What_is_no_token_counts_as_not_signed(string? text) => Assert.False(OidcIdToken.IsSigned(text));
+
+    private static string Encode(string text) => Base64Url.EncodeToString(Encoding.UTF8.GetBytes(text));
+}
