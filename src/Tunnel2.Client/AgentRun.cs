@@ -83,7 +83,7 @@ internal sealed class AgentRun
         }
 
         // The form of lines is the same for all tunnels.
-        await using var events = new AgentEventWriter(formatter, _output, _time, wantsRequests || _tunnels[0].Verbose);
+        await using var events = new AgentEventWriter(formatter, _output, _time, wantsRequests || _tunnels[0].Verbose, _tunnels.Length);
         if (files < FewFiles)
         {
             events.FewFiles(files);

@@ -9,8 +9,14 @@ namespace Tunnel2.Client.Core.Console;
 /// </summary>
 internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
 {
-    /// <summary>How many events can wait.</summary>
+    /// <summary>How many events of one tunnel, or of requests, can wait.</summary>
     public const int Capacity = 1024;
+
+    /// <summary>
+    /// How many more can wait for each further tunnel: all tunnels of a file begin, are lost and come back at the same moment, and a
+    /// program that waits for <c>ready</c> of each is to get it.
+    /// </summary>
+    public const int PerTunnel = 8;
 
     /// <summary>Places that request lines leave free, so that a flood of them cannot push out a change of state.</summary>
     public const int ReservedForState = 64;
@@ -18,12 +24,7 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
     /// <summary>How long <see cref="DisposeAsync"/> waits for an output that does not take lines.</summary>
     public static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(1);
 
-    private readonly Channel<AgentEvent> _queue = Channel.CreateBounded<AgentEvent>(new BoundedChannelOptions(Capacity)
-    {
-        SingleReader = true,
-        FullMode = BoundedChannelFullMode.Wait,
-    });
-
+    private readonly Channel<AgentEvent> _queue;
     private readonly IAgentEventFormatter _formatter;
     private readonly TextWriter _output;
     private readonly TimeProvider _time;
@@ -31,9 +32,19 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
     private readonly Task _loop;
     private long _dropped;
 
-    public AgentEventWriter(IAgentEventFormatter formatter, TextWriter output, TimeProvider time, bool wantsRequests)
+    /// <param name="formatter">Writes an event.</param>
+    /// <param name="output">Where to.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="wantsRequests">Whether requests are events.</param>
+    /// <param name="tunnels">How many tunnels have events.</param>
+    public AgentEventWriter(IAgentEventFormatter formatter, TextWriter output, TimeProvider time, bool wantsRequests, int tunnels = 1)
         : base(time, wantsRequests)
     {
+        _queue = Channel.CreateBounded<AgentEvent>(new BoundedChannelOptions(Capacity + (PerTunnel * (tunnels - 1)))
+        {
+            SingleReader = true,
+            FullMode = BoundedChannelFullMode.Wait,
+        });
         _formatter = formatter;
         _output = output;
         _time = time;

@@ -123,8 +123,8 @@ internal sealed class FileFinder
             || (!Path.IsPathRooted(relative) && !relative.Split(Path.DirectorySeparatorChar).Any(static name => name.StartsWith('.')));
     }
 
-    /// <summary>A full path with every link followed, as the system follows them; null: there are too many.</summary>
-    private static string? RealPath(string path)
+    /// <summary>A full path with every link followed, as the system follows them; null: a name is missing, or links are too many.</summary>
+    public static string? RealPath(string path)
     {
         string current = Path.GetPathRoot(path)!;
         var left = new Stack<string>();
@@ -138,7 +138,14 @@ internal sealed class FileFinder
             }
 
             string next = Path.Combine(current, name);
-            if (TargetOf(next) is not { } target)
+            (bool isThere, string? target) = Look(next);
+            if (!isThere)
+            {
+                // The names after it are not looked at: a visitor may write thousands of them.
+                return null;
+            }
+
+            if (target is null)
             {
                 current = next;
                 continue;
@@ -166,15 +173,19 @@ internal sealed class FileFinder
         }
     }
 
-    private static string? TargetOf(string path)
+    /// <summary>Whether a name is there, and where it leads if it is a link.</summary>
+    private static (bool IsThere, string? Target) Look(string path)
     {
+        const FileAttributes None = (FileAttributes)(-1);
         try
         {
-            return new FileInfo(path).LinkTarget;
+            var file = new FileInfo(path);
+            return file.Attributes == None ? (false, null)
+                : (true, file.Attributes.HasFlag(FileAttributes.ReparsePoint) ? file.LinkTarget : null);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            return null;
+            return (false, null);
         }
     }
 }

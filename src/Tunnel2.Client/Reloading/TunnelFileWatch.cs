@@ -1,3 +1,5 @@
+using Tunnel2.Client.Core.Files;
+
 namespace Tunnel2.Client.Reloading;
 
 /// <summary>
@@ -29,17 +31,18 @@ internal sealed class TunnelFileWatch
     /// <summary>What a look sees.</summary>
     /// <param name="Written">When the file was written; the lowest value: there is no file.</param>
     /// <param name="Length">Its length, or -1.</param>
-    internal readonly record struct FileStamp(DateTime Written, long Length);
+    /// <param name="Place">Its path without links; null: there is no file.</param>
+    internal readonly record struct FileStamp(DateTime Written, long Length, string? Place = null);
 
     /// <summary>Looks at a file.</summary>
     public static FileStamp Look(string path)
     {
         try
         {
-            // The link's target: a folder that is mounted into a container changes by its links.
-            var file = new FileInfo(path);
-            FileSystemInfo target = file.ResolveLinkTarget(returnFinalTarget: true) ?? file;
-            return target is FileInfo { Exists: true } found ? new FileStamp(found.LastWriteTimeUtc, found.Length) : None;
+            // A folder that is mounted into a container changes by its links, and the file behind them may be as old and as long as before.
+            return FileFinder.RealPath(Path.GetFullPath(path)) is { } real && new FileInfo(real) is { Exists: true } found
+                ? new FileStamp(found.LastWriteTimeUtc, found.Length, real)
+                : None;
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {

@@ -12,6 +12,7 @@ internal static class StatusReader
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(3);
 
     /// <summary>Asks all of them. An agent that does not answer in time is left out; what an ended one has left is removed.</summary>
+    /// <exception cref="OperationCanceledException"><paramref name="stop"/>.</exception>
     public static async Task<IReadOnlyList<AgentReport>> ReadAsync(
         Func<string, string?> environment, TimeProvider time, CancellationToken stop)
     {
@@ -31,6 +32,7 @@ internal static class StatusReader
             }
         }
 
+        stop.ThrowIfCancellationRequested();
         return agents;
     }
 

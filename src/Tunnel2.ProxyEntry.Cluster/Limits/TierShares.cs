@@ -19,9 +19,9 @@ internal static class TierShares
 
     /// <summary>
     /// The sum of all shares at most, with those of nodes that are taken for lost, if these are cut off: 1.5 times the limit, and somewhat
-    /// less, because a bucket of which visitors left something a moment ago has that too.
+    /// less, because each bucket also has its part of the burst.
     /// </summary>
-    public const double Most = 1.48;
+    public const double Most = 1.45;
 
     /// <summary>What nodes without demand may spend, all together: with it they begin.</summary>
     public const double FloorOfAll = 0.06;

@@ -55,6 +55,27 @@ public sealed class AgentEventWriterTests
     private AgentEventWriter Start(TextWriter output, bool verbose = true) =>
         new(new HumanEventFormatter(ServerEndpoint.Default, verbose, static (_, _) => Task.FromResult(true)), output, _time, verbose);
 
+    [Fact]
+    public async Task A_thousand_tunnels_that_begin_at_once_lose_no_line_to_a_slow_output()
+    {
+        const int Tunnels = 1000;
+        using var output = new StuckWriter();
+        var formatter = new HumanEventFormatter(ServerEndpoint.Default, verbose: true, static (_, _) => Task.FromResult(true));
+        await using (var events = new AgentEventWriter(formatter, output, _time, wantsRequests: false, Tunnels))
+        {
+            for (int i = 0; i < Tunnels; i++)
+            {
+                events.Connecting(ServerEndpoint.Default);
+                events.Ready(["http://web.localhost:12000"], new BackendTarget(false, "127.0.0.1", 3000));
+            }
+
+            Assert.Equal(0, events.Dropped);
+            output.Open();
+        }
+
+        Assert.Equal(Tunnels, LinesOf(output).Count(static line => line.StartsWith("Forwarding ", StringComparison.Ordinal)));
+    }
+
     private static string[] LinesOf(StringWriter output) =>
         output.ToString().Split(output.NewLine, StringSplitOptions.RemoveEmptyEntries);
 

@@ -140,6 +140,16 @@ public sealed class FileServerTests : IAsyncDisposable
     }
 
     [Fact]
+    public void Of_a_long_path_no_more_is_looked_at_than_the_first_name_that_is_missing()
+    {
+        var finder = new FileFinder(_root);
+        string path = string.Concat(Enumerable.Repeat("/a", 16_000));
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        Assert.Equal(FileFindingKind.None, finder.Find(path).Kind);
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 16 * 1024 * 1024);
+    }
+
+    [Fact]
     public async Task A_pipe_among_the_files_holds_up_nothing()
     {
         using (var make = System.Diagnostics.Process.Start("mkfifo", [Path.Combine(_root, "pipe")]))

@@ -116,6 +116,57 @@ public sealed class ReloadTests : IDisposable
         Assert.Equal(3, _log.Count(static line => line[0] == '+'));
     }
 
+    /// <summary>As Kubernetes does it; where all files have one time, as in a store of packages, only the place is another.</summary>
+    [Fact]
+    public async Task A_folder_of_links_that_is_exchanged_is_seen_though_the_file_is_as_old_and_as_long()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Has links, and a program that exchanges one.");
+        string In(string name) => Path.Combine(_folder.FullName, name);
+        foreach (string version in new[] { "v1", "v2" })
+        {
+            Directory.CreateDirectory(In(version));
+            string text = version == "v1" ? Both : Both.Replace("3001", "3002", StringComparison.Ordinal);
+            await System.IO.File.WriteAllTextAsync(In($"{version}/tunnels.yml"), text, TestContext.Current.CancellationToken);
+            System.IO.File.SetLastWriteTimeUtc(In($"{version}/tunnels.yml"), DateTime.UnixEpoch);
+        }
+
+        Directory.CreateSymbolicLink(In("data"), "v1");
+        System.IO.File.CreateSymbolicLink(File, "data/tunnels.yml");
+        Task<int> running = Start();
+        await _started.WaitForAsync(2);
+        await LookAgainAsync();
+
+        Directory.CreateSymbolicLink(In("next"), "v2");
+        using (var move = System.Diagnostics.Process.Start("mv", ["-T", In("next"), In("data")]))
+        {
+            await move.WaitForExitAsync(TestContext.Current.CancellationToken);
+        }
+
+        await LookAgainAsync();
+        await _started.WaitForAsync(3);
+        await _stop.CancelAsync();
+        Assert.Equal(0, await running);
+        Assert.Contains("+api 3002", _log);
+    }
+
+    [Fact]
+    public async Task A_stop_does_not_wait_for_a_pipe_that_no_program_writes_to()
+    {
+        Assert.SkipWhen(OperatingSystem.IsWindows(), "Makes a pipe.");
+        using (var make = System.Diagnostics.Process.Start("mkfifo", [File]))
+        {
+            await make.WaitForExitAsync(TestContext.Current.CancellationToken);
+        }
+
+        Task<int> running = Start();
+        await _stop.CancelAsync();
+        Assert.Equal(0, await running.WaitAsync(AsyncCounter.DefaultTimeout, TestContext.Current.CancellationToken));
+
+        // Lets the reading thread go.
+        await using var writer = new FileStream(File, FileMode.Open, FileAccess.ReadWrite);
+        await writer.WriteAsync("x"u8.ToArray(), TestContext.Current.CancellationToken);
+    }
+
     [Fact]
     public async Task A_setting_of_the_process_is_said_to_count_at_the_next_start()
     {

@@ -65,6 +65,41 @@ public sealed class CommandProcessTests(SharedTunnels tunnels) : IDisposable
     }
 
     [Fact]
+    public async Task A_command_that_follows_ends_with_the_reader_of_its_output()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Other systems have the console's stream, which does not say that a reader has left.");
+        RealTunnel shared = await tunnels.GetAsync();
+        ShellResult result = await Shell.RunBashAsync(
+            "dotnet \"$1\" top --json --host \"$2\" | head -1; echo \"ended with ${PIPESTATUS[0]}\"",
+            BuiltPrograms.AgentPath, shared.Entry.Admin.ToString());
+        Assert.StartsWith("{", result.Output, StringComparison.Ordinal);
+        Assert.EndsWith("\nended with 0", result.Output.Trim(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_terminal_gets_text_and_no_sequence_from_a_command_without_a_screen()
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux() && File.Exists("/usr/bin/script"), "There is no 'script'.");
+        ShellResult result = await Shell.RunBashAsync(
+            "TERM=xterm-256color script -qec \"dotnet '$1' version\" /dev/null </dev/null", BuiltPrograms.AgentPath);
+        Assert.Contains("tunnel2 ", result.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain('\x1b', result.Output);
+    }
+
+    /// <summary>The shell opens the pipe, too: its call returns when the program has opened it, and then nothing is written.</summary>
+    [Theory]
+    [InlineData("config check", 143)]
+    [InlineData("start --config", 0)]
+    public async Task A_signal_ends_a_command_that_waits_for_its_file(string command, int exitCode)
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Makes a pipe and sends a signal.");
+        ShellResult result = await Shell.RunBashAsync(
+            $"mkfifo \"$2\"; dotnet \"$1\" {command} \"$2\" & exec 3>\"$2\"; kill -TERM $!; wait $!; echo \"ended with $?\"",
+            BuiltPrograms.AgentPath, _folder["pipe"]);
+        Assert.EndsWith($"ended with {exitCode}", result.Output.Trim(), StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task A_token_is_made_used_listed_and_revoked()
     {
         await using EntryProcess entry = await EntryProcess.StartAsync(

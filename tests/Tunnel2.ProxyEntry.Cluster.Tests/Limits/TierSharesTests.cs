@@ -27,11 +27,11 @@ public sealed class TierSharesTests
     }
 
     [Theory]
-    [InlineData(2, 1, 0.98)]
+    [InlineData(2, 1, 0.95)]
     [InlineData(3, 1, 1)]
-    [InlineData(3, 2, 1.48 - (2.0 / 3))]
-    [InlineData(10, 5, 0.98)]
-    [InlineData(10, 9, 0.58)]
+    [InlineData(3, 2, 1.45 - (2.0 / 3))]
+    [InlineData(10, 5, 0.95)]
+    [InlineData(10, 9, 0.55)]
     public void What_lost_nodes_have_is_for_the_others_up_to_half_as_much_more_than_the_limit(int nodes, int lost, double all)
     {
         var shares = new double[nodes - lost];
