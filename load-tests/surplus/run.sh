@@ -17,4 +17,4 @@ export TUNNEL2_SURPLUS_REQUESTS="${TUNNEL2_SURPLUS_REQUESTS:-100000}" TUNNEL2_SU
 dotnet build -c Release -v quiet --nologo tests/Tunnel2.FunctionalTests/Tunnel2.FunctionalTests.csproj
 # The test program itself rather than dotnet test: it shows the figures as they come.
 exec dotnet tests/Tunnel2.FunctionalTests/bin/Release/net10.0/Tunnel2.FunctionalTests.dll -showLiveOutput -noColor \
-    -method Tunnel2.FunctionalTests.Backends.SurplusTests.Under_load_nobody_ever_gets_a_byte_of_an_earlier_answer
+    -method Tunnel2.FunctionalTests.Backends.SurplusTests.Under_load_no_visitor_ever_gets_a_byte_of_an_earlier_answer

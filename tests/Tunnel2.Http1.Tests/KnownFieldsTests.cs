@@ -98,7 +98,7 @@ public sealed class KnownFieldsTests
     }
 
     [Fact]
-    public void Whatever_stands_in_place_of_a_hyphen_makes_a_lookalike()
+    public void Every_character_in_place_of_a_hyphen_makes_a_lookalike()
     {
         foreach (char sign in "_.~!#$%&'*+^`|")
         {

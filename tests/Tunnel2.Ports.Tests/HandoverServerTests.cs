@@ -26,7 +26,7 @@ public sealed class HandoverServerTests : IDisposable
     }
 
     [Fact]
-    public void Whoever_connects_gets_the_listening_sockets_and_who_waits_in_them()
+    public void A_process_that_connects_gets_the_listening_sockets_and_who_waits_in_them()
     {
         Start("public", "uplink");
         using var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -199,7 +199,7 @@ public sealed class HandoverServerTests : IDisposable
     }
 
     [Fact]
-    public void An_address_that_is_taken_is_told_and_nothing_is_held()
+    public void An_address_that_is_taken_is_reported_and_nothing_is_held()
     {
         Start("public");
         var taken = (IPEndPoint)_server!.Listeners[0].EndPoint;

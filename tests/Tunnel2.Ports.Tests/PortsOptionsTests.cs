@@ -22,7 +22,7 @@ public sealed class PortsOptionsTests
     }
 
     [Fact]
-    public void A_star_stands_for_all_addresses_and_the_path_may_stand_behind_an_equals_sign()
+    public void A_star_means_all_addresses_and_the_path_may_follow_an_equals_sign()
     {
         var options = PortsOptions.Parse(["public=*:12000", "--socket=/run/a.sock"], out _);
 

@@ -4,7 +4,9 @@ using Tunnel2.Architecture.Tests.Repository;
 
 namespace Tunnel2.Architecture.Tests.Sources;
 
-/// <summary>Documents and comments keep to the glossary of CONTRIBUTING.md: it has the words that are refused, in code marks.</summary>
+/// <summary>
+/// Documents, comments and names of tests keep to the glossary of CONTRIBUTING.md: it has the words that are refused, in code marks.
+/// </summary>
 public sealed partial class WordsTests
 {
     private const string Glossary = "CONTRIBUTING.md";
@@ -21,6 +23,18 @@ public sealed partial class WordsTests
             $"{Glossary} (Words) has a plainer word for "
                 + string.Join(", ", found.Select(static one => $"'{one.Word}' in {one.Path}:{one.Line}"))
                 + ". What quotes code or another text has code marks.");
+    }
+
+    [Fact]
+    public void Names_of_tests_use_the_words_of_the_glossary()
+    {
+        var refused = Refused();
+        var found = RepositoryFiles.All(".cs", "tests")
+            .SelectMany(static path => TestName().Matches(File.ReadAllText(RepositoryFiles.FullPath(path))))
+            .Select(static name => name.Groups[1].Value)
+            .Where(name => refused.IsMatch(name.Replace('_', ' ')))
+            .ToList();
+        Assert.True(found.Count == 0, $"{Glossary} (Words) has a plainer word for one in: {string.Join(", ", found)}.");
     }
 
     [Fact]
@@ -109,6 +123,9 @@ public sealed partial class WordsTests
             }
         }
     }
+
+    [GeneratedRegex(@"public (?:static )?(?:async )?(?:void|Task|ValueTask) ([A-Z]\w*_\w*)\(")]
+    private static partial Regex TestName();
 
     [GeneratedRegex(@"(?:^|\s)///?\s(.*)$")]
     private static partial Regex Comment();

@@ -38,7 +38,7 @@ public sealed class RequestPublisherBudgetTests : IDisposable
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
     [Fact]
-    public void A_finished_request_costs_no_allocation_and_at_most_200_ns_whatever_the_readers_do()
+    public void A_finished_request_costs_no_allocation_and_at_most_200_ns_with_any_readers()
     {
         using var ring = CreateRing();
         var publisher = new RequestPublisher(ring, TimeProvider.System);

@@ -27,7 +27,7 @@ public sealed class BackendConnectorTests
     [Theory]
     [InlineData("127.0.0.1")]
     [InlineData("localhost")]
-    public async Task A_port_where_nobody_listens_refuses(string host)
+    public async Task A_port_without_a_listener_refuses(string host)
     {
         using var port = new RefusedPort();
         var (connection, failure) = await Connector(host, port.Port).ConnectAsync(null, CancellationToken.None);
@@ -38,7 +38,7 @@ public sealed class BackendConnectorTests
     [Theory]
     [InlineData("127.0.0.1")]
     [InlineData("localhost")]
-    public async Task A_port_where_somebody_listens_gives_a_connection_each_time(string host)
+    public async Task A_port_with_a_listener_gives_a_connection_each_time(string host)
     {
         await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
         var connector = Connector(host, server.Port);
@@ -84,7 +84,7 @@ public sealed class BackendConnectorTests
     }
 
     [Fact]
-    public async Task Whoever_gives_up_gets_no_connection()
+    public async Task A_caller_that_gives_up_gets_no_connection()
     {
         using var port = new RefusedPort();
         using var cancelled = new CancellationTokenSource();

@@ -89,7 +89,7 @@ public sealed class BackendPoolTests : IDisposable
     }
 
     [Fact]
-    public void A_backend_that_nobody_knows_yet_has_its_connections_rest()
+    public void A_backend_that_is_not_known_yet_has_its_connections_rest()
     {
         var connection = Connection();
         _doubtful.Return(connection, ResponseKind.Body);
@@ -169,7 +169,7 @@ public sealed class BackendPoolTests : IDisposable
     }
 
     [Fact]
-    public void A_connection_that_nobody_used_for_55_seconds_is_closed()
+    public void A_connection_that_was_not_used_for_55_seconds_is_closed()
     {
         var (old, young) = (Connection(), Connection());
         _pool.Return(old, ResponseKind.Body);

@@ -205,7 +205,7 @@ public sealed class LoopPoolTests : IDisposable
     }
 
     [Fact]
-    public Task Whatever_happens_in_whatever_order_the_books_agree_with_a_model() => SeededRandom.RunAsync(random => Task.Run(async () =>
+    public Task After_any_events_in_any_order_the_books_agree_with_a_model() => SeededRandom.RunAsync(random => Task.Run(async () =>
     {
         for (var run = 0; run < 30; run++)
         {

@@ -216,7 +216,7 @@ public sealed class AgentCliTests : IDisposable
     [InlineData("http 3000", true)]
     [InlineData("tcp 22 --name db", true)]
     [InlineData("http 3000 --server 127.0.0.1", false)]
-    public async Task Whoever_has_configured_nothing_reads_in_three_lines_what_is_needed(string line, bool isAsked)
+    public async Task Without_a_setting_three_lines_say_what_is_needed(string line, bool isAsked)
     {
         int code = await AgentCli.RunAsync(
             line.Split(' '), static _ => null, _ => new FakeRunner(static (_, _, _) => Task.FromResult(0)), _output, _error,

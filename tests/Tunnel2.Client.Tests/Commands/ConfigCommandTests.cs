@@ -141,7 +141,7 @@ public sealed class ConfigCommandTests : IDisposable
     }
 
     [Fact]
-    public async Task Edit_keeps_what_was_written_where_the_file_was_changed_meanwhile()
+    public async Task Edit_keeps_what_was_written_where_the_file_was_changed_by_another()
     {
         Assert.SkipWhen(OperatingSystem.IsWindows(), "The editor is a shell command.");
         _editor = $"""sh -c 'echo "# another" >> {FileName}; sed -i s/3000/3001/ "$0"'""";

@@ -194,7 +194,7 @@ public sealed class AgentOptionsParserTests
         Assert.Single(Refused(new AgentOptionsInput().Give("<upstream>", upstream).Give("--backend-protocol", text))).Flag);
 
     [Fact]
-    public void All_mistakes_are_told_at_once()
+    public void All_mistakes_are_reported_at_once()
     {
         IReadOnlyList<OptionMistake> mistakes = Refused(new AgentOptionsInput()
             .Give("<upstream>", "70000")

@@ -284,7 +284,7 @@ public sealed class HumanEventFormatterTests
     [Theory]
     [InlineData(true, false)]
     [InlineData(false, true)]
-    public void A_certificate_that_the_agent_had_to_be_told_of_is_not_checked_by_curl(bool hasFingerprint, bool hasAuthority)
+    public void A_certificate_that_only_the_agents_settings_trust_is_not_checked_by_curl(bool hasFingerprint, bool hasAuthority)
     {
         var tls = new TlsOptions
         {

@@ -30,7 +30,7 @@ public sealed class JsonEventFormatterTests
             await LineOf(new ReadyEvent(_time, ["http://web.localhost:12000"], new BackendTarget(false, "127.0.0.1", 3000))));
 
     [Fact]
-    public async Task The_tunnel_stands_in_every_line_where_it_is_known() =>
+    public async Task The_tunnel_is_in_every_line_where_it_is_known() =>
         Assert.Equal(
             """{"event":"stopped","time":"2026-11-21T10:11:12.345+00:00","tunnel":"web"}""",
             await LineOf(new StoppedEvent(_time) { Tunnel = "web" }));
@@ -167,7 +167,7 @@ public sealed class JsonEventFormatterTests
     }
 
     [Fact]
-    public async Task Nothing_without_width_and_no_other_direction_stands_in_a_line()
+    public async Task Nothing_without_width_and_no_other_direction_is_in_a_line()
     {
         string line = await LineOf(
             new ConnectionEndedEvent(

@@ -10,7 +10,7 @@ public sealed class RequestFailuresTests
     private readonly List<AgentEvent> _posted = [];
 
     [Fact]
-    public void The_first_failure_of_a_kind_is_told_and_the_others_are_counted_until_there_are_none()
+    public void The_first_failure_of_a_kind_is_logged_and_the_others_are_counted_until_there_are_none()
     {
         var failures = new RequestFailures(_time, _posted.Add);
         for (var i = 0; i < 421; i++)

@@ -84,7 +84,7 @@ public sealed class DoctorTests
     }
 
     [Fact]
-    public async Task A_stop_ends_it_whatever_it_waits_for()
+    public async Task A_stop_ends_every_wait()
     {
         using var service = new TcpListener(IPAddress.Loopback, 0);
         service.Start();

@@ -26,7 +26,7 @@ public sealed class RequestHeadEncoderTests
         Encode(_target, HostHeaderPolicy.Keep, RequestFraming.None, RequestBlocks.Make(fields: ("A", "b"))));
 
     [Fact]
-    public void The_backends_own_host_takes_the_place_of_the_visitors_and_stands_once() => Assert.Equal(
+    public void The_backends_own_host_takes_the_place_of_the_visitors_and_is_sent_once() => Assert.Equal(
         "GET / HTTP/1.1\r\nA: 1\r\nHost: 127.0.0.1:3000\r\n\r\n",
         Encode(
             _target,
@@ -50,7 +50,7 @@ public sealed class RequestHeadEncoderTests
     [InlineData(nameof(RequestFraming.Length), "Content-Length: 5\r\n")]
     [InlineData(nameof(RequestFraming.Chunked), "Transfer-Encoding: chunked\r\n")]
     [InlineData(nameof(RequestFraming.Raw), "Upgrade: x\r\nConnection: Upgrade\r\n")]
-    public void The_framing_is_our_own_whatever_the_block_says(string framingName, string lines)
+    public void The_framing_is_our_own_and_not_the_blocks(string framingName, string lines)
     {
         var framing = Enum.Parse<RequestFraming>(framingName);
         (string, string)[] fields =

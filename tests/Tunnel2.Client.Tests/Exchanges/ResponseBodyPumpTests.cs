@@ -34,7 +34,7 @@ public sealed class ResponseBodyPumpTests
     [InlineData("Content-Length: 8", "half", "rest", false)]
     [InlineData("Transfer-Encoding: chunked", "4\r\nhalf\r\n", "4\r\nrest\r\n0\r\n\r\n", false)]
     [InlineData("Connection: close", "half", "rest", true)]
-    public Task The_bytes_of_the_body_are_counted_whatever_its_framing(string field, string half, string rest, bool closes) =>
+    public Task The_bytes_of_the_body_are_counted_with_every_framing(string field, string half, string rest, bool closes) =>
         ExchangeFixture.RunAsync(
             async fixture =>
             {

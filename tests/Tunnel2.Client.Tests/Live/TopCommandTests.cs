@@ -63,7 +63,7 @@ public sealed class TopCommandTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task A_paused_subscriber_is_told_and_recovers()
+    public async Task A_paused_subscriber_learns_it_and_recovers()
     {
         Task<int> running = await StartAsync(Command());
         await _hub.SayAsync("""{"type":"paused"}""");

@@ -196,7 +196,7 @@ public sealed class ReconnectLoopTests : IDisposable
     }
 
     [Fact]
-    public async Task A_session_that_another_one_stands_in_for_takes_its_time_until_that_one_is_gone_too()
+    public async Task A_session_that_another_one_replaces_takes_its_time_until_that_one_is_gone_too()
     {
         var time = new ManualTimeProvider();
         var others = new Others();

@@ -97,7 +97,7 @@ public sealed class KnownNodesTests
     }
 
     [Fact]
-    public void A_zone_that_does_not_answer_keeps_nobody_from_another_one()
+    public void A_zone_that_does_not_answer_keeps_no_visitor_from_another_one()
     {
         var known = Knows(("e2", "a"), ("e3", "b"), ("e4", "b"), ("e5", "b"), ("e6", "b"));
         var tried = new List<string>();

@@ -80,7 +80,7 @@ public sealed class UplinkDialerTests
     }
 
     [Fact]
-    public async Task Who_stops_is_not_told_of_a_failure()
+    public async Task Who_stops_sees_no_failure()
     {
         using var stop = new CancellationTokenSource();
         var dialling = Dialer(SessionFixture.Options, async giveUp =>

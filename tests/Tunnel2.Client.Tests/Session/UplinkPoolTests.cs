@@ -120,7 +120,7 @@ public sealed class UplinkPoolTests
     [Theory]
     [InlineData(SessionEndReason.Superseded, ConnectionEndReason.Superseded)]
     [InlineData(SessionEndReason.Revoked, ConnectionEndReason.RejectedPermanently)]
-    public Task What_was_said_of_the_session_counts_whichever_uplink_ends_last(
+    public Task What_was_said_of_the_session_counts_also_if_another_uplink_ends_last(
         SessionEndReason reason, ConnectionEndReason expected) => SessionFixture.RunAsync(
         async fixture =>
         {

@@ -142,7 +142,7 @@ public sealed class TerminalScreenTests : IDisposable
     }
 
     [Fact]
-    public void A_terminal_that_nobody_reads_is_put_right_before_what_it_was_to_show()
+    public void A_terminal_that_is_not_read_is_put_right_before_what_it_was_to_show()
     {
         Turn();
         _terminal.Room = 7;

@@ -68,7 +68,7 @@ public sealed class PolicyApiTests : IDisposable
     }
 
     [Fact]
-    public async Task The_strictest_of_settings_agent_token_name_and_tunnel_wins_whatever_the_others_allow()
+    public async Task The_strictest_of_settings_agent_token_name_and_tunnel_wins()
     {
         var configured = Path.Combine(_folder["settings"], "policy.json");
         Directory.CreateDirectory(_folder["settings"]);

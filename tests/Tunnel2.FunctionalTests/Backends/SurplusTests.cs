@@ -51,7 +51,7 @@ public sealed class SurplusTests
     [InlineData(0.1, false, false)]
     [InlineData(0.3, true, false)]
     [InlineData(1.0, false, true)]
-    public async Task Under_load_nobody_ever_gets_a_byte_of_an_earlier_answer(double share, bool answersMeanwhile, bool usesTls)
+    public async Task Under_load_no_visitor_ever_gets_a_byte_of_an_earlier_answer(double share, bool answersMeanwhile, bool usesTls)
     {
         var random = new Random(7);
         using var backend = new LateBackend(NextDelay, answersMeanwhile, usesTls);

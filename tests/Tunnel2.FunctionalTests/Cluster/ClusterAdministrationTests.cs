@@ -206,7 +206,7 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
     [InlineData("tunnel2-node/1")]
     [InlineData("tunnel2/1")]
     [InlineData("http/1.1")]
-    public async Task Nobody_without_a_certificate_of_the_cluster_gets_an_answer(string protocol)
+    public async Task A_peer_without_a_certificate_of_the_cluster_gets_no_answer(string protocol)
     {
         await using var cluster = await StartAsync(server, 2);
         using var client = new TcpClient();

@@ -13,7 +13,7 @@ public sealed class ClusterViewTests(PostgresServer server) : IClassFixture<Post
     private static readonly TimeSpan _long = TimeSpan.FromSeconds(60);
 
     [Fact]
-    public async Task Traffic_at_one_node_is_seen_at_another_and_nobody_who_looks_costs_no_feed()
+    public async Task Traffic_at_one_node_is_seen_at_another_and_without_a_viewer_there_is_no_feed()
     {
         await using var cluster = await RealCluster.StartAsync(server, 3);
         await cluster.StartAgentAsync(cluster.Options(0, 0));
@@ -70,7 +70,7 @@ public sealed class ClusterViewTests(PostgresServer server) : IClassFixture<Post
     }
 
     [Fact]
-    public async Task A_node_that_was_lost_before_anybody_looked_is_shown_as_lost()
+    public async Task A_node_that_was_lost_before_the_first_look_is_shown_as_lost()
     {
         await using var cluster = await RealCluster.StartAsync(server, 3);
         await AdministeredCluster.KnowsAsync(cluster.Nodes[2], 2);

@@ -35,7 +35,7 @@ public sealed class MovedSessionTests(PostgresServer server) : IClassFixture<Pos
     }
 
     [Fact]
-    public async Task A_session_whose_name_a_late_registration_of_its_own_process_took_is_told_and_comes_back()
+    public async Task A_session_whose_name_a_late_registration_of_its_own_process_took_learns_it_and_comes_back()
     {
         await using var cluster = await RealCluster.StartAsync(server, 2);
         await using var balancer = CuttingProxy.Start(cluster.Nodes[0].Uplink);

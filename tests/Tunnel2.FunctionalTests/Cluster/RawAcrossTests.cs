@@ -183,7 +183,7 @@ public sealed class RawAcrossTests(PostgresServer server) : IClassFixture<Postgr
     }
 
     [Fact]
-    public async Task A_node_gives_nobody_the_port_of_another_nodes_tunnel()
+    public async Task A_node_does_not_give_away_the_port_of_another_nodes_tunnel()
     {
         await using var service = RawTcpServer.Start(static visitor => SayAsync(visitor, "mine"));
         await using var cluster = await StartTcpAsync(2);

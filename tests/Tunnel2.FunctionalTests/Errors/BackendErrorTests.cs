@@ -154,7 +154,7 @@ public sealed class BackendErrorTests
         });
 
     [Fact]
-    public async Task A_backend_called_localhost_is_found_at_whichever_address_it_listens()
+    public async Task A_backend_called_localhost_is_found_at_the_address_at_which_it_listens()
     {
         await using var backend = RawTcpServer.Start(Mirror.ServeAsync);
         await TunnelFixture.RunAsync(

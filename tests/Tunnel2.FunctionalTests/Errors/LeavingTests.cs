@@ -89,7 +89,7 @@ public sealed class LeavingTests
 
     [Theory]
     [MemberData(nameof(Flows))]
-    public async Task Whatever_flows(string front, string flow)
+    public async Task Any_bytes_flow(string front, string flow)
     {
         var ended = new AsyncCounter("connections to the service that ended");
         var (head, piece) = flow switch

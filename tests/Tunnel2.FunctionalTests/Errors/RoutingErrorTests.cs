@@ -68,7 +68,7 @@ public sealed class RoutingErrorTests
     }
 
     [Fact]
-    public async Task Whoever_is_offline_may_be_asked_again_and_is_not_cached()
+    public async Task A_name_that_is_offline_may_be_asked_again_and_is_not_cached()
     {
         await using var entry = await EntryFixture.StartAsync(null, "Timeouts:Park=off");
         await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);

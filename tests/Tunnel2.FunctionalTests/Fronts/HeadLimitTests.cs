@@ -37,7 +37,7 @@ public sealed class HeadLimitTests
 
     [Theory]
     [MemberData(nameof(Fronts))]
-    public Task A_head_that_is_too_large_has_one_answer_whatever_the_version(string front) => WithTunnelAsync(async tunnel =>
+    public Task A_head_that_is_too_large_has_the_same_answer_in_every_version(string front) => WithTunnelAsync(async tunnel =>
     {
         var isTls = front.EndsWith("TLS", StringComparison.Ordinal);
         if (front.StartsWith("HTTP/1.1", StringComparison.Ordinal))

@@ -183,7 +183,7 @@ public sealed class SharedFrontTests
 
     [Theory]
     [MemberData(nameof(Fronts))]
-    public Task A_name_that_nobody_has_is_an_error_that_says_so(string front) => FrontVisitor.RunAsync(front, async visitor =>
+    public Task A_name_without_an_owner_is_an_error_that_says_so(string front) => FrontVisitor.RunAsync(front, async visitor =>
     {
         using var request = new HttpRequestMessage(HttpMethod.Get, "/")
         {

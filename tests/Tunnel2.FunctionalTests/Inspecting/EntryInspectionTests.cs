@@ -117,7 +117,7 @@ public sealed class EntryInspectionTests
     }
 
     [Fact]
-    public async Task A_replay_goes_to_the_name_of_its_request_with_its_scheme_whomever_the_server_sends_to_HTTPS()
+    public async Task A_replay_goes_to_the_name_of_its_request_with_its_scheme_although_the_server_redirects_to_HTTPS()
     {
         using var certificate = TestCertificate.Create();
         await TunnelFixture.RunAsync(

@@ -255,7 +255,7 @@ public sealed class LiveTests
     }
 
     [Fact]
-    public async Task Subscribers_are_told_when_the_server_stops()
+    public async Task Subscribers_learn_it_when_the_server_stops()
     {
         await using var entry = await EntryFixture.StartAsync();
         using var subscriber = await Subscriber.ConnectAsync(entry.Admin);

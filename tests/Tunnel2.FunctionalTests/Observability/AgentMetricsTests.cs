@@ -15,7 +15,7 @@ public sealed partial class AgentMetricsTests
     private const string Name = "metrics-of-the-agent";
 
     [Fact]
-    public void Each_limit_tells_what_is_used_of_it_and_what_it_refused()
+    public void Each_limit_says_what_is_used_of_it_and_what_it_refused()
     {
         using var exchanges = Exchanges();
         using var uploads = new ReceiveBudget(64 * 1024 * 1024, TimeProvider.System);

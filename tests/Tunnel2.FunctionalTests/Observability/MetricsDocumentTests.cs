@@ -64,7 +64,7 @@ public sealed partial class MetricsDocumentTests
     });
 
     [Fact]
-    public void What_the_server_is_told_to_refuse_is_no_error_of_its_own()
+    public void What_the_servers_settings_refuse_is_no_error_of_its_own()
     {
         var own = ProxyErrorCatalog.All
             .Where(static info => info is { Leg: ProxyErrorLeg.Entry, Status: >= 500 })

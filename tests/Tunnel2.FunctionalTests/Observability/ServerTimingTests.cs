@@ -12,7 +12,7 @@ public sealed partial class ServerTimingTests
     private const string Asks = "Tunnel2-Timing: 1\r\n";
 
     [Fact]
-    public Task Whoever_asks_gets_every_leg_where_that_is_allowed() => TunnelFixture.RunAsync(
+    public Task A_visitor_that_asks_gets_every_leg_where_that_is_allowed() => TunnelFixture.RunAsync(
         Mirror.ServeAsync,
         async tunnel =>
         {
@@ -28,7 +28,7 @@ public sealed partial class ServerTimingTests
         new TunnelSetup { Settings = ["ServerTiming=on-request"] });
 
     [Fact]
-    public Task Nobody_gets_them_by_default() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
+    public Task They_are_not_sent_by_default() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
         var (head, _) = await tunnel.ExchangeAsync("/", fields: Asks);
         Assert.Null(head["Server-Timing"]);

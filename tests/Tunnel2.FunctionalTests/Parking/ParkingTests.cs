@@ -28,7 +28,7 @@ public sealed class ParkingTests
     });
 
     [Fact]
-    public Task A_request_that_waited_in_vain_is_told_to_come_again() => RunAsync(
+    public Task A_request_that_waited_in_vain_is_asked_to_come_again() => RunAsync(
         async (entry, backend) =>
         {
             await OnceConnectedAsync(entry, backend, saysGoodbye: false);
@@ -98,7 +98,7 @@ public sealed class ParkingTests
         "Timeouts:Park=20s");
 
     [Fact]
-    public Task Whoever_waits_when_ProxyEntry_stops_is_told_so() => RunAsync(
+    public Task A_request_that_waits_when_ProxyEntry_stops_is_answered_with_the_reason() => RunAsync(
         async (entry, backend) =>
         {
             await OnceConnectedAsync(entry, backend, saysGoodbye: false);
@@ -147,7 +147,7 @@ public sealed class ParkingTests
     }
 
     [Fact]
-    public async Task A_takeover_by_another_machine_lets_the_first_finish_and_tells_it()
+    public async Task A_takeover_by_another_machine_lets_the_first_finish_and_is_reported_to_it()
     {
         var mayEnd = new WaitSignal("the answer may end");
         await using var backend = RawTcpServer.Start(connection => AnswerInHalvesAsync(connection, mayEnd));

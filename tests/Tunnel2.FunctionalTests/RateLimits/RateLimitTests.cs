@@ -55,7 +55,7 @@ public sealed class RateLimitTests : IDisposable
     }
 
     [Fact]
-    public async Task What_is_left_stands_in_the_answers_of_a_limited_session()
+    public async Task What_is_left_is_in_the_answers_of_a_limited_session()
     {
         await using var backend = await TestBackendServer.StartAsync(new TestBackendOptions());
         await using var entry = await EntryFixture.StartAsync(

@@ -27,7 +27,7 @@ public sealed class KeptNameTests
     [InlineData(null, "token-b", false)]
     [InlineData(null, null, true)]
     [InlineData(null, null, false)]
-    public async Task Whoever_comes_first_gets_neither_the_name_nor_what_waits_for_it(string? owner, string? stranger, bool saysGoodbye)
+    public async Task The_first_to_come_gets_neither_the_name_nor_what_waits_for_it(string? owner, string? stranger, bool saysGoodbye)
     {
         var time = new ManualTimeProvider();
         await using var entry = await EntryFixture.StartAsync(time, [.. _tokens, "Timeouts:Park=3s"]);
@@ -81,7 +81,7 @@ public sealed class KeptNameTests
     }
 
     [Fact]
-    public async Task An_agent_that_is_told_that_the_name_is_kept_says_so_and_has_it_after_a_while()
+    public async Task An_agent_that_learns_that_the_name_is_kept_says_so_and_has_it_after_a_while()
     {
         await using var entry = await EntryFixture.StartAsync(null, [.. _tokens, "Timeouts:Park=2s"]);
         await LeaveAsync(entry, "token-a", saysGoodbye: true);

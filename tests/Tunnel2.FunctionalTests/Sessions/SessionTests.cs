@@ -159,7 +159,7 @@ public sealed partial class SessionTests
     [InlineData("secret", null)]
     [InlineData("Secret", RejectionReason.Unauthorized)]
     [InlineData(null, RejectionReason.Unauthorized)]
-    public async Task Where_tokens_are_needed_nobody_comes_in_without(string? token, RejectionReason? refusal)
+    public async Task Where_tokens_are_needed_no_agent_comes_in_without(string? token, RejectionReason? refusal)
     {
         await using var entry = await EntryFixture.StartAsync(
             null, "Agents:a:TokenHash=" + EntryTokens.HashSetting("secret"), "AllowAnonymousAgents=false");
@@ -216,7 +216,7 @@ public sealed partial class SessionTests
     }
 
     [Fact]
-    public async Task Whoever_wants_no_name_gets_ten_random_characters()
+    public async Task An_agent_without_a_wish_for_a_name_gets_ten_random_characters()
     {
         await using var entry = await EntryFixture.StartAsync();
         var names = new HashSet<string>();
@@ -231,7 +231,7 @@ public sealed partial class SessionTests
     }
 
     [Fact]
-    public async Task An_agent_without_a_server_keeps_trying_unless_it_was_told_to_exit()
+    public async Task An_agent_without_a_server_keeps_trying_unless_its_setting_is_to_exit()
     {
         using var port = new RefusedPort();
         var options = AgentFixture.Options(port.Port, 1);

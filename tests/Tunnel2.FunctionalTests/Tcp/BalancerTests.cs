@@ -146,7 +146,7 @@ public sealed class BalancerTests
     [Theory]
     [InlineData(1)]
     [InlineData(2)]
-    public Task A_header_of_anybody_else_is_a_bad_request(int version) => TunnelFixture.RunAsync(
+    public Task A_header_of_any_other_address_is_a_bad_request(int version) => TunnelFixture.RunAsync(
         async tunnel =>
         {
             await using var visitor = await tunnel.ConnectAsync();

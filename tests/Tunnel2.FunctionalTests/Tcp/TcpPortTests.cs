@@ -90,7 +90,7 @@ public sealed class TcpPortTests
     }
 
     [Fact]
-    public async Task When_all_ports_are_taken_an_agent_is_told_to_come_again_and_ports_of_agents_that_left_are_given_away()
+    public async Task When_all_ports_are_taken_an_agent_is_asked_to_come_again_and_ports_of_agents_that_left_are_given_away()
     {
         var time = new ManualTimeProvider();
         await using var entry = await EntryFixture.StartAsync(time, TcpTunnel.Ports(1));

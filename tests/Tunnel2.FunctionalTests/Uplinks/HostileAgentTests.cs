@@ -48,7 +48,7 @@ public sealed class HostileAgentTests
     });
 
     [Fact]
-    public Task An_agent_of_another_version_is_told_which_ones_there_are() => BesideAGoodAgentAsync(async tunnel =>
+    public Task An_agent_of_another_version_learns_which_ones_there_are() => BesideAGoodAgentAsync(async tunnel =>
     {
         foreach (var (lowest, highest) in new[] { ((byte)2, (byte)9), ((byte)0, (byte)0), ((byte)3, (byte)1) })
         {
@@ -62,7 +62,7 @@ public sealed class HostileAgentTests
     [InlineData(0)]
     [InlineData(7)]
     [InlineData(30)]
-    public async Task Whoever_does_not_finish_its_hello_within_ten_seconds_is_closed(int sent)
+    public async Task A_peer_that_does_not_finish_its_hello_within_ten_seconds_is_closed(int sent)
     {
         var time = new ManualTimeProvider();
         await using var entry = await EntryFixture.StartAsync(time);
@@ -110,7 +110,7 @@ public sealed class HostileAgentTests
 
     [Theory]
     [MemberData(nameof(Breaches))]
-    public Task An_agent_that_breaks_the_protocol_is_told_how_and_its_session_ends(
+    public Task An_agent_that_breaks_the_protocol_learns_how_and_its_session_ends(
         string what, byte[] bytes, ProtocolError error) => BesideAGoodAgentAsync(
         async tunnel =>
         {
@@ -126,7 +126,7 @@ public sealed class HostileAgentTests
         });
 
     [Fact]
-    public Task An_agent_that_was_told_and_does_not_leave_is_closed() => BesideAGoodAgentAsync(async tunnel =>
+    public Task An_agent_that_got_the_notice_and_does_not_leave_is_closed() => BesideAGoodAgentAsync(async tunnel =>
     {
         await using var peer = await RawUplink.ConnectAsAgentAsync(tunnel.Entry.Uplink, "evil");
         await peer.SendAsync(new byte[8]);

@@ -105,7 +105,7 @@ public sealed class HostileEntryTests
 
     [Theory]
     [MemberData(nameof(Breaches))]
-    public Task A_server_that_breaks_the_protocol_is_told_how_and_dialled_again(
+    public Task A_server_that_breaks_the_protocol_learns_how_and_is_dialled_again(
         string what, byte[] bytes, ProtocolError error) => WithAgentAsync(
         static connection => connection.WaitForEndAsync(),
         async uplink =>

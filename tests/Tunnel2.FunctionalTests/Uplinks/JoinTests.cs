@@ -11,7 +11,7 @@ namespace Tunnel2.FunctionalTests.Uplinks;
 public sealed class JoinTests
 {
     [Fact]
-    public async Task A_join_with_the_secret_adds_an_uplink_and_is_told_everything_but_the_secret()
+    public async Task A_join_with_the_secret_adds_an_uplink_and_learns_everything_except_the_secret()
     {
         await using var entry = await EntryFixture.StartAsync();
         var (first, welcome) = await RawUplink.ConnectForSeveralAsync(entry.Uplink);
@@ -95,7 +95,7 @@ public sealed class JoinTests
     });
 
     [Fact]
-    public Task A_join_of_another_version_and_one_cut_short_are_told_so() => WithSessionAsync(async (entry, _, welcome) =>
+    public Task A_join_of_another_version_and_one_cut_short_are_refused_with_the_reason() => WithSessionAsync(async (entry, _, welcome) =>
     {
         var join = JoinMessage.Create(welcome.SessionId, welcome.JoinSecret.Span, 1);
         Assert.Equal(RejectCode.VersionNotSupported, (await RefusedAsync(entry.Uplink, (join with { Version = 2 }).ToFrame())).Code);
@@ -144,7 +144,7 @@ public sealed class JoinTests
     }
 
     [Fact]
-    public async Task A_session_that_was_taken_over_is_told_on_every_uplink_and_takes_no_more()
+    public async Task A_session_that_was_taken_over_learns_it_on_every_uplink_and_takes_no_more()
     {
         await using var entry = await EntryFixture.StartAsync();
         var key = RandomNumberGenerator.GetBytes(16);

@@ -45,7 +45,7 @@ public sealed class PeerTextTests
     }
 
     [Fact]
-    public async Task A_servers_words_are_clean_where_the_agent_tells_them()
+    public async Task A_servers_words_are_clean_where_the_agent_shows_them()
     {
         await using var raw = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
         foreach (var rejects in new[] { true, false })

@@ -14,7 +14,7 @@ public sealed class SeveralUplinksTests
     };
 
     [Fact]
-    public Task An_agent_that_is_told_four_uplinks_has_four_and_all_of_them_serve() => TunnelFixture.RunAsync(
+    public Task An_agent_with_a_setting_of_four_uplinks_has_four_and_all_of_them_serve() => TunnelFixture.RunAsync(
         async tunnel =>
         {
             await UntilAsync(tunnel, 4);

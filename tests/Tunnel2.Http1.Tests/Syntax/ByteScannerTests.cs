@@ -7,7 +7,7 @@ public sealed class ByteScannerTests
     private const string TokenPunctuation = "!#$%&'*+-.^_`|~";
 
     [Fact]
-    public void Each_scan_stops_at_each_byte_it_should_wherever_it_stands()
+    public void Each_scan_stops_at_each_byte_it_should_at_any_place()
     {
         for (int length = 1; length <= 100; length++)
         {
@@ -38,7 +38,7 @@ public sealed class ByteScannerTests
     [InlineData("A~B: c\r\n", 0, -1, 0)]
     [InlineData("A : b\r\n", 0, -1, 0)]
     [InlineData("A\r\n:", 0, -1, 0)]
-    public void A_field_line_is_found_at_once_wherever_it_stands(string line, int before, int colon, int lineEnd)
+    public void A_field_line_is_found_at_once_wherever_it_is(string line, int before, int colon, int lineEnd)
     {
         for (int length = 0; length < 150; length++)
         {

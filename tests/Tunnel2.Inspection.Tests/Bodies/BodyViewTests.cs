@@ -119,7 +119,7 @@ public sealed class BodyViewTests
     [InlineData("{a}&token=hunter2", "{a}&token=***")]
     [InlineData("{\"token\":\"hunter2\"}", "{\"token\":\"***\"}")]
     [InlineData("{\"token\":\"hunter2", "{\"token\":\"***\"")]
-    public void A_form_is_masked_whatever_it_begins_with(string body, string shown)
+    public void A_form_is_masked_with_any_beginning(string body, string shown)
     {
         var view = View("Content-Type: application/x-www-form-urlencoded", Sample.Bytes(body));
         Assert.Equal((shown, true), (view.Text, view.IsMasked));

@@ -79,7 +79,7 @@ public sealed class ExchangeStoreTests
     }
 
     [Fact]
-    public void Bytes_never_exceed_the_limit_whatever_comes()
+    public void Bytes_never_exceed_the_limit()
     {
         var random = new Random(42);
         var limits = new InspectionLimits { Exchanges = 50, Bytes = 100_000, BodyBytes = 30_000 };

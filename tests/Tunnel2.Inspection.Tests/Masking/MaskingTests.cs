@@ -164,7 +164,7 @@ public sealed class MaskingTests
     [InlineData("Content-Disposition: form-data; filename=\"a;name=b\"; name=\"password\"")]
     [InlineData("X-Note: name=b\r\nContent-Disposition: form-data; name=password")]
     [InlineData("Content-Disposition: form-data;name=\"password\";filename=\"x\"")]
-    public void A_part_is_masked_whichever_of_its_names_counts(string head)
+    public void A_part_is_masked_by_each_of_its_names(string head)
     {
         var body = Encoding.ASCII.GetBytes($"--b\r\n{head}\r\n\r\nhunter2\r\n--b--\r\n");
         var shown = Encoding.ASCII.GetString(MultipartMask.Apply(body, "b", MaskingRules.BuiltIn, out _));

@@ -141,7 +141,7 @@ public sealed class WebSocketReaderTests
     }
 
     [Fact]
-    public void A_side_without_a_shared_window_is_decompressed_by_whoever_looks()
+    public void A_side_without_a_shared_window_is_decompressed_by_each_viewer()
     {
         var store = Sample.Store();
         var capture = Upgraded(store: store, extensions: "permessage-deflate; server_no_context_takeover");

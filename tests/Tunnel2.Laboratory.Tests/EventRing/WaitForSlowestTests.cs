@@ -72,7 +72,7 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
-    public void Entries_of_the_table_that_nobody_took_block_no_other()
+    public void Entries_of_the_table_that_were_not_taken_block_no_other()
     {
         using var f = WaitingRing.Create();
         var producer = new WaitingProducer(f.Ring);
@@ -169,7 +169,7 @@ public sealed class WaitForSlowestTests
     }
 
     [Fact]
-    public void A_reader_that_was_skipped_is_told_so_with_its_loss_and_is_waited_for_again()
+    public void A_reader_that_was_skipped_learns_its_loss_and_is_waited_for_again()
     {
         using var f = WaitingRing.Create();
         var producer = new WaitingProducer(f.Ring, _ =>

@@ -73,7 +73,7 @@ public sealed class LoadEngineTests
     }
 
     [Fact]
-    public async Task Nobody_at_the_address_is_counted_as_refused()
+    public async Task An_address_without_a_listener_is_counted_as_refused()
     {
         using var port = new RefusedPort();
         var result = await RunAsync(

@@ -131,7 +131,7 @@ public sealed class LoadProgramTests : IDisposable
     }
 
     [Fact]
-    public async Task Output_that_nobody_takes_does_not_end_the_run()
+    public async Task Output_that_is_not_taken_does_not_end_the_run()
     {
         await using var output = new LossyWriter(new FullWriter());
         await output.WriteLineAsync("lost");

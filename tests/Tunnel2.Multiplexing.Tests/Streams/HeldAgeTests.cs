@@ -9,7 +9,7 @@ public sealed class HeldAgeTests
     private HeldAge _age;
 
     [Fact]
-    public void What_nobody_consumes_grows_old_from_the_look_that_saw_it()
+    public void What_is_not_consumed_grows_old_from_the_look_that_saw_it()
     {
         Assert.Equal(0, Look(10, 0));
         Assert.Equal(1, Look(10, 0));

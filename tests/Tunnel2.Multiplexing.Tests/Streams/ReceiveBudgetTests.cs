@@ -154,7 +154,7 @@ public class ReceiveBudgetTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_throws_when_streams_are_cut_keeps_no_other_from_being_cut(EngineKind kind) => TestEngine.RunAsync(
+    public Task An_observer_that_throws_when_streams_are_cut_keeps_no_other_from_being_cut(EngineKind kind) => TestEngine.RunAsync(
         kind,
         async engine =>
         {

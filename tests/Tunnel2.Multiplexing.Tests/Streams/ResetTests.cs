@@ -225,7 +225,7 @@ public class ResetTests
     [InlineData(EngineKind.Pool, 2, false)]
     [InlineData(EngineKind.Pool, 0, true)]
     [InlineData(EngineKind.Pool, 1, true)]
-    public Task A_visitor_that_leaves_is_seen_by_the_agent_wherever_it_stands(
+    public Task A_visitor_that_leaves_is_seen_by_the_agent_at_every_step(
         EngineKind kind, int point, bool byRelease) => TestEngine.RunAsync(
         kind,
         async engine =>

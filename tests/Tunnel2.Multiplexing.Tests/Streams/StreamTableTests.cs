@@ -91,7 +91,7 @@ public sealed class StreamTableTests
     }
 
     [Fact]
-    public void The_agent_gives_the_slots_that_it_is_told()
+    public void The_agent_gives_the_slots_of_its_setting()
     {
         var stream = IdleStreams.New();
         var id = new StreamId(18, StreamId.NextGeneration(0));

@@ -7,7 +7,7 @@ public sealed class UnreadHeadsTests
     private UnreadHeads _heads;
 
     [Fact]
-    public void The_first_waits_behind_nobody_and_the_others_are_counted()
+    public void The_first_waits_for_no_other_and_the_others_are_counted()
     {
         Assert.Equal((HeadRoom.Kept, 0), Add(1000));
         Assert.Equal((HeadRoom.Kept, 300), Add(300));

@@ -26,7 +26,7 @@ public sealed class ContainedFaultsTests
     }
 
     [Fact]
-    public void What_throws_is_counted_and_goes_no_further_even_where_it_is_told()
+    public void What_throws_is_counted_and_goes_no_further_even_where_it_is_logged()
     {
         var faults = new ContainedFaults(_time) { Report = static (_, _, _) => throw new InvalidTimeZoneException() };
         faults.Run("here", static _ => throw new AggregateException(), 0);

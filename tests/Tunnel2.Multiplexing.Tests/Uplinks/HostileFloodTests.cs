@@ -64,7 +64,7 @@ public class HostileFloodTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_resets_in_a_flood_and_reads_no_answers_is_stopped_by_the_slots(EngineKind kind) => TestEngine.RunAsync(
+    public Task A_peer_that_resets_in_a_flood_and_reads_no_answers_is_stopped_by_the_slots(EngineKind kind) => TestEngine.RunAsync(
         kind,
         async engine =>
         {
@@ -87,7 +87,7 @@ public class HostileFloodTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Empty_frames_hold_nothing_and_hold_nobody_up(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Empty_frames_hold_nothing_and_hold_no_stream_up(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var peer = new RawPeer(engine, UplinkRole.Entry);
         var flooded = Ask(peer);

@@ -45,7 +45,7 @@ public class LostStreamsTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Each_is_reported_once_but_those_that_were_released_meanwhile(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task Each_is_reported_once_except_those_that_were_released_before(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         const int Released = 100;
         var peer = new RawPeer(engine, UplinkRole.Entry);
@@ -81,7 +81,7 @@ public class LostStreamsTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_throws_when_it_is_told_keeps_no_other_from_it(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task An_observer_that_throws_keeps_no_other_from_the_report(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var faults = new ContainedFaults();
         var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { Faults = faults } });
@@ -103,7 +103,7 @@ public class LostStreamsTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task Whoever_throws_at_a_reset_by_the_peer_does_not_cost_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
+    public Task A_throw_at_a_reset_by_the_peer_does_not_cost_the_uplink(EngineKind kind) => TestEngine.RunAsync(kind, async engine =>
     {
         var faults = new ContainedFaults();
         var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions { Adjust = settings => settings with { Faults = faults } });

@@ -17,7 +17,7 @@ public class TransportFailureTests
     [InlineData(EngineKind.Pool, true, false)]
     [InlineData(EngineKind.Pool, false, true)]
     [InlineData(EngineKind.Pool, false, false)]
-    public async Task Whichever_send_or_receive_fails_everybody_is_told_and_every_buffer_comes_back(
+    public async Task When_any_send_or_receive_fails_every_caller_learns_it_and_every_buffer_comes_back(
         EngineKind kind, bool atEntry, bool atSend)
     {
         for (var k = 1; k <= 50; k++)

@@ -192,7 +192,7 @@ public class UplinkWriterTests
     [Theory]
     [InlineData(EngineKind.Inline)]
     [InlineData(EngineKind.Pool)]
-    public Task An_old_stream_keeps_a_quarter_of_the_turns_whatever_the_young_ones_send(EngineKind kind) => TestEngine.RunAsync(
+    public Task An_old_stream_keeps_a_quarter_of_the_turns_beside_any_young_ones(EngineKind kind) => TestEngine.RunAsync(
         kind,
         async engine =>
         {

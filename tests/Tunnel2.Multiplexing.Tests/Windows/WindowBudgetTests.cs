@@ -32,7 +32,7 @@ public sealed class WindowBudgetTests
     }
 
     [Fact]
-    public void What_a_process_shares_unless_told_otherwise_is_256_MiB()
+    public void What_a_process_shares_by_default_is_256_MiB()
     {
         const int Limit = 256 * 1024 * 1024;
         Assert.True(WindowBudget.Process.TryTake(Limit));

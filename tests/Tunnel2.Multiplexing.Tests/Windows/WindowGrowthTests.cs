@@ -132,7 +132,7 @@ public class WindowGrowthTests
         });
 
     [Fact]
-    public Task Nobody_asks_for_the_path_where_windows_stay_as_they_are() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    public Task The_path_is_not_asked_for_where_windows_stay_as_they_are() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
     {
         var peer = new RawPeer(engine, UplinkRole.Entry, new PairOptions());
         Assert.Empty(await peer.SyncAsync());

@@ -54,7 +54,7 @@ public sealed class PolicyRowTests
     [InlineData("GET", "get", true)]
     [InlineData("HEAD", "GET", false)]
     [InlineData("POST", "POST2", false)]
-    public void A_method_stands_for_itself_and_get_for_head(string own, string method, bool matches) => Assert.Equal(
+    public void A_method_means_itself_and_get_means_head_too(string own, string method, bool matches) => Assert.Equal(
         matches, RowOf($$"""{ "method": "{{own}}", "deny": true }""").FindObstacle(new Request { Verb = method }) is null);
 
     [Fact]

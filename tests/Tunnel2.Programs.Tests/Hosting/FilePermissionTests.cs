@@ -11,7 +11,7 @@ public sealed class FilePermissionTests
     private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite;
 
     [Fact]
-    public async Task Nobody_but_their_owner_may_read_them()
+    public async Task Only_their_owner_may_read_them()
     {
         using var folder = new TemporaryFolder();
         await using var entry = Start(

@@ -49,7 +49,7 @@ public sealed class AgentOutputTests
     [Theory]
     [InlineData("epoll")]
     [InlineData("portable")]
-    public async Task A_backend_that_refuses_is_told_to_the_visitor_within_a_second_and_forgotten_when_it_is_back(string engine)
+    public async Task A_backend_that_refuses_is_reported_to_the_visitor_within_a_second_and_forgotten_when_it_is_back(string engine)
     {
         await using var entry = await EntryProcess.StartAsync($"--Tunnel2:Engine={engine}");
         var port = FreePort.Next();

@@ -8,7 +8,7 @@ namespace Tunnel2.Programs.Tests.RealPeers;
 public sealed class LostProcessTests
 {
     [Fact]
-    public async Task A_visitor_of_a_killed_ProxyEntry_sees_an_error_and_the_backend_is_told()
+    public async Task A_visitor_of_a_killed_ProxyEntry_sees_an_error_and_the_backend_learns_it()
     {
         await using var tunnel = await RealTunnel.StartAsync("auto", "--verbose");
         await using var curl = ProcessRunner.Start(

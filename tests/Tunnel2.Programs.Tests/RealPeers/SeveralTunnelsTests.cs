@@ -50,7 +50,7 @@ public sealed class SeveralTunnelsTests(SharedTunnels tunnels)
     }
 
     [Fact]
-    public async Task A_wrong_file_is_told_line_by_line_and_nothing_starts()
+    public async Task A_wrong_file_is_reported_line_by_line_and_nothing_starts()
     {
         using var folder = new TemporaryFolder();
         await File.WriteAllTextAsync(folder["tunnels.yml"], "sever: a\ntunnels:\n  - name: web\n", TestContext.Current.CancellationToken);

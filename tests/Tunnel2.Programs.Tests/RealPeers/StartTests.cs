@@ -121,7 +121,7 @@ public sealed class StartTests(SharedTunnels tunnels)
     }
 
     [Fact]
-    public async Task An_agent_without_a_server_ends_with_4_if_told_so()
+    public async Task An_agent_without_a_server_ends_with_4_if_its_setting_says_so()
     {
         using var port = new RefusedPort();
         await using var agent = BuiltPrograms.StartAgent(["http", "3000", "--server", $"127.0.0.1:{port.Port}", "--exit-on-failure"]);

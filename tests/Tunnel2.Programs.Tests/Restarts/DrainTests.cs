@@ -67,7 +67,7 @@ public sealed class DrainTests
     }
 
     [Fact]
-    public async Task For_the_delay_visitors_are_served_as_before_and_told_that_it_is_their_last_answer()
+    public async Task For_the_delay_visitors_are_served_as_before_and_read_that_it_is_their_last_answer()
     {
         var port = (await SharedBackend.GetAddressAsync()).Port;
         await using var entry = await EntryProcess.StartAsync("--Tunnel2:Timeouts:DrainDelay=4s");

@@ -65,7 +65,7 @@ public sealed class HandedOverSocketsTests
     }
 
     [Fact]
-    public async Task A_visitor_who_comes_while_nobody_runs_is_served_by_the_next_one_and_so_is_the_admin_listener()
+    public async Task A_visitor_who_comes_while_no_process_runs_is_served_by_the_next_one_and_so_is_the_admin_listener()
     {
         using var holder = new SocketHolder("admin", "public", "uplink");
         await using var early = await RawHttpClient.ConnectAsync(holder["public"]);

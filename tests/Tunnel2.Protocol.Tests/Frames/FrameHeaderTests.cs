@@ -92,7 +92,7 @@ public sealed class FrameHeaderTests
     [InlineData(FrameType.Service, false, true)]
     [InlineData(FrameType.Nodes, false, true)]
     [InlineData((FrameType)12, true, true)]
-    public void A_type_stands_on_a_stream_or_on_the_uplink_as_the_table_says(FrameType type, bool onStream, bool onUplink)
+    public void A_type_is_sent_on_a_stream_or_on_the_uplink_as_the_table_says(FrameType type, bool onStream, bool onUplink)
     {
         ProtocolError Expected(bool allowed) => allowed ? ProtocolError.None : ProtocolError.InvalidStreamId;
         Assert.Equal(Expected(onStream), Judge(LegalLength(type), type, new StreamId(0, 1)));
@@ -102,7 +102,7 @@ public sealed class FrameHeaderTests
     }
 
     [Fact]
-    public void Type_0_is_refused_whatever_else_the_header_says()
+    public void Type_0_is_refused_in_every_header()
     {
         Assert.Equal(ProtocolError.ReservedFrameType, Judge(0, FrameType.None, StreamId.Uplink));
         Assert.Equal(ProtocolError.ReservedFrameType, Judge(16, FrameType.None, new StreamId(1, 1)));

@@ -53,7 +53,7 @@ public sealed class TierSharesTests
     }
 
     [Fact]
-    public void What_nobody_needs_is_for_all_alike()
+    public void What_is_not_needed_is_for_all_alike()
     {
         Assert.Equal((1, false), TierShares.Next(1, new ShareView(1, [], 3)));
         var (share, _) = TierShares.Next(0.1, new ShareView(0.7, [new ShareReport("n2", 0.1, 0.3)], 2));

@@ -56,7 +56,7 @@ public sealed class SessionLocatorTests : IMeterFactory
     }
 
     [Fact]
-    public async Task A_name_that_nobody_serves_is_asked_for_once_a_second()
+    public async Task A_name_without_an_agent_is_asked_for_once_a_second()
     {
         Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
         Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));

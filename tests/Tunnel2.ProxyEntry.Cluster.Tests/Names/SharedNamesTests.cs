@@ -80,7 +80,7 @@ public sealed class SharedNamesTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Who_does_not_share_the_name_in_the_same_way_is_told_why_at_any_node()
+    public async Task Who_does_not_share_the_name_in_the_same_way_learns_why_at_any_node()
     {
         await StartAsync();
         await RegisteredAsync(_node, Pooled());

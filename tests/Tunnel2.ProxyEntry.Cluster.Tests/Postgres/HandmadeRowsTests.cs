@@ -18,7 +18,7 @@ public sealed class HandmadeRowsTests(PostgresServer server) : IAsyncDisposable
     private static CancellationToken Ending => TestContext.Current.CancellationToken;
 
     [Fact]
-    public async Task Calls_that_are_given_up_leave_nobody_behind_who_waits_for_a_lock()
+    public async Task Calls_that_are_given_up_leave_no_query_that_waits_for_a_lock()
     {
         var node = await StartAsync("n1");
         await RegisterAsync(node, "web");
@@ -42,7 +42,7 @@ public sealed class HandmadeRowsTests(PostgresServer server) : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_row_that_somebody_has_locked_holds_up_no_other_name()
+    public async Task A_locked_row_holds_up_no_other_name()
     {
         var node = await StartAsync("n1");
         await RegisterAsync(node, "web");
@@ -68,7 +68,7 @@ public sealed class HandmadeRowsTests(PostgresServer server) : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Two_rows_of_one_epoch_are_set_right_and_the_node_goes_on()
+    public async Task Two_rows_of_one_epoch_are_set_right_and_the_node_continues()
     {
         var node = await StartAsync("n1");
         await RegisterAsync(node, "one");

@@ -84,7 +84,7 @@ public sealed class PostgresSharesTests(PostgresServer server)
     }
 
     [Fact]
-    public async Task What_was_given_up_in_the_middle_was_not_told()
+    public async Task What_was_given_up_in_the_middle_was_not_reported()
     {
         await using var store = await OpenAsync();
         await Assert.ThrowsAnyAsync<Exception>(() => store.Shares.ExchangeAsync(

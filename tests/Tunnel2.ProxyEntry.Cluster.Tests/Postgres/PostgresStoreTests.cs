@@ -209,7 +209,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     [Fact]
-    public async Task A_node_that_is_drained_is_told_and_shown_until_it_is_undone_or_it_was_started_again()
+    public async Task A_node_that_is_drained_learns_it_and_is_shown_so_until_it_is_undone_or_the_node_was_started_again()
     {
         await using var store = Open(await server.CreateDatabaseAsync(Ending));
         await store.PrepareAsync(Ending);

@@ -40,7 +40,7 @@ public sealed class AgentGrantTests
     }
 
     [Fact]
-    public void An_agent_without_a_token_keeps_its_name_until_somebody_lists_it()
+    public void An_agent_without_a_token_keeps_its_name_until_a_token_lists_it()
     {
         Assert.True(Load().StillGrants(null, "shop-1"));
         Assert.False(Token("shop", "secret", "shop-*").StillGrants(null, "shop-1"));

@@ -20,7 +20,7 @@ public sealed class WantedTests
     [InlineData("at.n1.*.stats")]
     [InlineData("at.>")]
     [InlineData("at.n1")]
-    public void What_a_node_shows_of_others_is_asked_of_nobody(string pattern)
+    public void What_a_node_shows_of_others_is_not_asked_of_any_node(string pattern)
     {
         Assert.Empty(Wanted.Of([pattern]).For("n1"));
     }

@@ -9,7 +9,7 @@ public sealed class TierSettingsTests
     [InlineData("pro", 100, 100)]
     [InlineData("team", 50, 50)]
     [InlineData("bursty", 5, 200)]
-    public void A_tier_has_its_rate_and_a_burst_of_one_second_unless_told(string tier, int rate, int burst) =>
+    public void A_tier_has_its_rate_and_by_default_a_burst_of_one_second(string tier, int rate, int burst) =>
         Assert.Equal(
             new RateTier(tier, rate, burst),
             Load(tier, "Tiers:team:RequestsPerSecond=50", "Tiers:bursty:RequestsPerSecond=5", "Tiers:bursty:Burst=200"));

@@ -19,7 +19,7 @@ public sealed class EpollConnectionContextTests : IDisposable
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Whoever_throws_when_a_visitor_leaves_costs_that_connection_and_nothing_else(bool onLoop)
+    public async Task An_observer_that_throws_when_a_visitor_leaves_costs_that_connection_and_nothing_else(bool onLoop)
     {
         var (connection, visitor) = await ConnectAsync();
         var (other, otherVisitor) = await ConnectAsync();

@@ -13,7 +13,7 @@ public sealed class TurnTakingInputTests
     public TurnTakingInputTests() => _input = new TurnTakingInput(_pipe.Reader, _turns);
 
     [Fact]
-    public async Task Whoever_takes_many_small_things_continues_in_turns()
+    public async Task A_reader_of_many_small_things_continues_in_turns()
     {
         const int Things = 1_000;
         await _pipe.Writer.WriteAsync(new byte[Things]);
@@ -44,7 +44,7 @@ public sealed class TurnTakingInputTests
     }
 
     [Fact]
-    public async Task Whoever_has_waited_has_a_new_turn()
+    public async Task A_connection_that_has_waited_has_a_new_turn()
     {
         for (var i = 0; i < 10 * WorkTurn.Steps; i++)
         {

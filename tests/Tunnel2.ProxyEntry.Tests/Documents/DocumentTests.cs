@@ -32,7 +32,7 @@ public sealed partial class DocumentTests
     }
 
     [Fact]
-    public void Every_error_stands_under_its_status_and_every_row_names_errors()
+    public void Every_error_is_under_its_status_and_every_row_names_errors()
     {
         var known = ProxyErrorCatalog.All.Select(static error => $"{error.Status} {error.Code}").Order();
         var rows = File.ReadLines(PathOf("docs/errors.md")).Where(

@@ -15,7 +15,7 @@ public sealed class EntryDrainTests
     private static readonly string[] _settings = ["Timeouts:Drain=20s"];
 
     [Fact]
-    public Task With_nobody_there_it_stops_without_waiting() => RunAsync(async fixture =>
+    public Task With_no_agent_there_it_stops_without_waiting() => RunAsync(async fixture =>
     {
         fixture.Begin();
         await fixture.DoneAsync();
@@ -145,7 +145,7 @@ public sealed class EntryDrainTests
         [.. _settings, "Timeouts:DrainDelay=3s"]);
 
     [Fact]
-    public Task A_visitor_whose_cut_nobody_notices_holds_nothing_up_for_ever() => RunAsync(async fixture =>
+    public Task A_visitor_whose_cut_is_not_noticed_holds_nothing_up_for_ever() => RunAsync(async fixture =>
     {
         fixture.Connect(fixture.Connections.Visitors, "the visitor");
         fixture.Begin();
@@ -160,7 +160,7 @@ public sealed class EntryDrainTests
     });
 
     [Fact]
-    public Task Requests_that_wait_for_an_agent_wait_until_nobody_new_comes_in() => RunAsync(async fixture =>
+    public Task Requests_that_wait_for_an_agent_wait_until_no_new_agent_comes_in() => RunAsync(async fixture =>
     {
         var visitor = fixture.Connect(fixture.Connections.Visitors, "the visitor");
         var place = fixture.Lot.TryEnter("web", null, long.MaxValue, 1)!;

@@ -38,7 +38,7 @@ public sealed class ErrorBodyNegotiationTests
     [InlineData("application/grpcx", nameof(ErrorBodyFormat.Html))]
     [InlineData("application/json", nameof(ErrorBodyFormat.Html))]
     [InlineData("", nameof(ErrorBodyFormat.Html))]
-    public void A_grpc_request_gets_a_status_of_grpc_whatever_it_accepts(string contentType, string format)
+    public void A_grpc_request_gets_a_status_of_grpc_also_if_it_accepts_other_types(string contentType, string format)
     {
         var expected = Enum.Parse<ErrorBodyFormat>(format);
         Assert.Equal(expected, ErrorBodyNegotiation.Choose(contentType, "text/html"));

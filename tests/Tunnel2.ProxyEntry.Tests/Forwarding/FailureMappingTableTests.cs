@@ -53,7 +53,7 @@ public sealed class FailureMappingTableTests
     }
 
     [Fact]
-    public void A_reason_that_nobody_knows_is_the_agents_failure() =>
+    public void An_unknown_reason_is_the_agents_failure() =>
         Assert.Equal(ProxyError.AgentFailed, new StreamFailure(StreamFailureKind.PeerReset, (StreamResetReason)999).ToProxyError());
 
     [Fact]

@@ -8,7 +8,7 @@ namespace Tunnel2.ProxyEntry.Tests.Forwarding;
 public sealed class FailureMappingTests
 {
     [Fact]
-    public void A_lost_uplink_is_that_whatever_else_was_said() =>
+    public void A_lost_uplink_is_that_also_after_another_reason() =>
         Assert.Equal(
             ProxyError.UplinkLost, new StreamFailure(StreamFailureKind.UplinkLost, StreamResetReason.BackendTimeout).ToProxyError());
 

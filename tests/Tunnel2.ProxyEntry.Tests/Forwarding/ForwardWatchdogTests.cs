@@ -55,7 +55,7 @@ public sealed class ForwardWatchdogTests : IDisposable
     }
 
     [Fact]
-    public async Task A_connection_whose_report_throws_keeps_nobody_from_being_cut()
+    public async Task A_connection_whose_report_throws_keeps_no_other_from_being_cut()
     {
         var upgraded = new ForwardedRequest();
         upgraded.Begin(_time);

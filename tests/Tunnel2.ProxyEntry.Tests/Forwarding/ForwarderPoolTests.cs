@@ -158,7 +158,7 @@ public sealed class ForwarderPoolTests
     [InlineData(1)]
     [InlineData(2)]
     [InlineData(3)]
-    public Task Whatever_happens_to_members_a_request_goes_to_one_of_the_best(int seed) => ForwarderFixture.RunAsync(
+    public Task After_any_change_of_members_a_request_goes_to_one_of_the_best(int seed) => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var random = new Random(seed);

@@ -198,7 +198,7 @@ public sealed class ForwarderRetryTests
         _two with { Pair = new PairOptions { StreamWindow = 16 * 1024 } });
 
     [Fact]
-    public Task A_visitor_that_was_told_to_continue_is_not_told_again() => ForwarderFixture.RunAsync(
+    public Task A_visitor_that_was_asked_to_continue_is_not_asked_again() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var (asked, first) = await fixture.BeginAsync(new ScriptedVisitor { Asks = "POST", Sends = true, Waits = true });

@@ -88,7 +88,7 @@ public sealed class ForwarderTests
     [Theory]
     [InlineData("example.org", nameof(ProxyError.UnknownHost), 404)]
     [InlineData("a b", nameof(ProxyError.InvalidHost), 400)]
-    public Task A_request_for_nobody_is_answered(string host, string error, int status) => ForwarderFixture.RunAsync(async fixture =>
+    public Task An_unknown_name_is_answered(string host, string error, int status) => ForwarderFixture.RunAsync(async fixture =>
     {
         var asked = fixture.Ask(new ScriptedVisitor { Host = host });
         Assert.Equal([$"error {error}"], await fixture.DoneAsync(asked));

@@ -267,7 +267,7 @@ public sealed class RequestBodyPumpTests
     });
 
     [Fact]
-    public Task A_visitor_that_waits_is_not_told_to_continue_once_its_answer_has_begun() => ForwarderFixture.RunAsync(async fixture =>
+    public Task A_visitor_that_waits_is_not_asked_to_continue_after_its_answer_has_begun() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(Post(waits: true));
         agent.Answer(200, end: false);

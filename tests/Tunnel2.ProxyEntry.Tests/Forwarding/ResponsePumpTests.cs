@@ -190,7 +190,7 @@ public sealed class ResponsePumpTests
     });
 
     [Fact]
-    public Task Bytes_beyond_the_declared_length_reach_nobody() => ForwarderFixture.RunAsync(async fixture =>
+    public Task Bytes_beyond_the_declared_length_reach_no_service() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync();
         agent.Answer(200, "12345", end: false, fields: ("Content-Length", "5"));
@@ -250,7 +250,7 @@ public sealed class ResponsePumpTests
     });
 
     [Fact]
-    public Task Another_interim_answer_than_100_lets_nobody_continue() => ForwarderFixture.RunAsync(async fixture =>
+    public Task Another_interim_answer_than_100_lets_no_visitor_continue() => ForwarderFixture.RunAsync(async fixture =>
     {
         var (asked, agent) = await fixture.BeginAsync(new ScriptedVisitor { Asks = "POST", Sends = true, Waits = true });
         agent.Answer(102, end: false);

@@ -66,7 +66,7 @@ public sealed class CertificateCommandTests : IDisposable
     [InlineData("'--hots' is not known, did you mean '--host'?", "--hots", "entry", "--out", "x")]
     [InlineData("'--more' is not known", "--host", "entry", "--out", "x", "--more", "y")]
     [InlineData("'entry' is too much", "entry", "--out", "x")]
-    public void Anything_else_is_named_and_told_how_it_is_used(string mistake, params string[] args)
+    public void Any_other_word_is_named_with_the_usage(string mistake, params string[] args)
     {
         Assert.Equal(2, Run(["certificate", "create", .. args]));
         Assert.StartsWith($"tunnel2-entry: {mistake}", _error.ToString(), StringComparison.Ordinal);

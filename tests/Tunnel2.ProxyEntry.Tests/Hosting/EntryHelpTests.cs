@@ -27,7 +27,7 @@ public sealed class EntryHelpTests
     [InlineData("health -?", "usage: tunnel2-entry health")]
     [InlineData("--version", "tunnel2-entry ")]
     [InlineData("-v", "tunnel2-entry ")]
-    public void Help_and_version_are_given_to_whoever_asks(string line, string beginning)
+    public void Help_and_version_need_no_settings(string line, string beginning)
     {
         var text = EntryHelp.Asked(line.Split(' '));
 

@@ -28,7 +28,7 @@ public sealed class HealthCommandTests : IDisposable
     }
 
     [Fact]
-    public async Task Nobody_listening_is_not_ready()
+    public async Task A_port_without_a_listener_is_not_ready()
     {
         var port = 0;
         await using (var gone = RawTcpServer.StartAnswering(""))

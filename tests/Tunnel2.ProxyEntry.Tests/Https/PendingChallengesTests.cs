@@ -28,7 +28,7 @@ public sealed class PendingChallengesTests
     }
 
     [Fact]
-    public void What_another_node_may_await_is_told_from_other_requests_without_a_text_of_them()
+    public void What_another_node_may_await_differs_from_other_requests_without_a_text_of_them()
     {
         var challenges = new PendingChallenges();
         Assert.False(challenges.MayBeOfOther(new ScriptedVisitor { Path = Folder + "token" }));

@@ -36,7 +36,7 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
-    public void A_trusted_proxy_stands_for_many_visitors()
+    public void A_trusted_proxy_speaks_for_many_visitors()
     {
         var limit = new ConnectionLimit("visitors", 10, 1, new TrustedProxySet(ImmutableArray.Create(IPNetwork.Parse("192.0.2.1/32"))));
         Assert.True(limit.TryEnter(_one, out var place));
@@ -46,7 +46,7 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
-    public void Whoever_waits_is_informed_once_when_there_is_room()
+    public void A_sender_that_waits_is_informed_once_when_there_is_room()
     {
         var full = 0;
         var resumed = 0;

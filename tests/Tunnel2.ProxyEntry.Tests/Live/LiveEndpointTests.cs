@@ -82,7 +82,7 @@ public sealed class LiveEndpointTests : IAsyncLifetime
     [InlineData("IHttpUpgradeFeature", null)]
     [InlineData("IHttpUpgradeFeature", "false")]
     [InlineData("IConnectionSocketFeature", null)]
-    public async Task What_is_no_WebSocket_is_told_what_this_is(string part, string? value)
+    public async Task What_is_no_WebSocket_reads_what_this_is(string part, string? value)
     {
         var http = Request();
         switch (part)

@@ -49,7 +49,7 @@ public sealed class RequestFeedTests : IDisposable
     }
 
     [Fact]
-    public async Task Where_nobody_watches_nothing_is_published()
+    public async Task Without_a_watcher_nothing_is_published()
     {
         Request("web", "/1");
         EndOfBatch();
@@ -98,7 +98,7 @@ public sealed class RequestFeedTests : IDisposable
     }
 
     [Fact]
-    public async Task What_came_while_nobody_watched_is_shown_later_and_nothing_twice()
+    public async Task What_came_while_no_page_watched_is_shown_later_and_nothing_twice()
     {
         await WatchAsync("session.web.requests");
         Request("web", "/1");

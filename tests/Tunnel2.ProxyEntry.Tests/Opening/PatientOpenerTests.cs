@@ -205,7 +205,7 @@ public sealed class PatientOpenerTests
         _away);
 
     [Fact]
-    public Task Nobody_waits_where_waiting_is_off() => ForwarderFixture.RunAsync(
+    public Task No_request_waits_where_waiting_is_off() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var asked = fixture.Ask();
@@ -332,7 +332,7 @@ public sealed class PatientOpenerTests
         _away);
 
     [Fact]
-    public Task Who_finds_the_session_full_behind_the_wait_is_told_that() => ForwarderFixture.RunAsync(
+    public Task Who_finds_the_session_full_after_the_wait_learns_that() => ForwarderFixture.RunAsync(
         async fixture =>
         {
             var first = fixture.Ask();

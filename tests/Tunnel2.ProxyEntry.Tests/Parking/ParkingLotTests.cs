@@ -15,7 +15,7 @@ public sealed class ParkingLotTests
     private readonly ManualTimeProvider _time = new();
 
     [Fact]
-    public async Task Whoever_waits_continues_when_the_name_is_registered_and_no_other()
+    public async Task A_request_that_waits_continues_when_the_name_is_registered_and_no_other()
     {
         using var lot = Create();
         var waits = new[]
@@ -37,7 +37,7 @@ public sealed class ParkingLotTests
     }
 
     [Fact]
-    public async Task Whoever_waits_for_ones_session_does_not_continue_with_anothers()
+    public async Task A_request_that_waits_for_one_session_does_not_continue_with_another()
     {
         using var lot = Create();
         var owner = AgentIdentity.OfToken("owner");
@@ -144,7 +144,7 @@ public sealed class ParkingLotTests
     }
 
     [Fact]
-    public async Task Nobody_waits_in_a_lot_that_was_closed()
+    public async Task No_request_waits_in_a_lot_that_was_closed()
     {
         using var lot = Create();
         var waits = new[] { Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
@@ -155,7 +155,7 @@ public sealed class ParkingLotTests
     }
 
     [Fact]
-    public void One_timer_serves_all_and_runs_only_while_somebody_waits()
+    public void One_timer_serves_all_and_runs_only_while_a_request_waits()
     {
         using var lot = Create();
         Assert.Equal(0, _time.ArmedTimers.Value);
@@ -166,7 +166,7 @@ public sealed class ParkingLotTests
     }
 
     [Fact]
-    public Task Whatever_happens_in_whatever_order_the_books_agree_with_a_model() => SeededRandom.RunAsync(async random =>
+    public Task After_any_events_in_any_order_the_books_agree_with_a_model() => SeededRandom.RunAsync(async random =>
     {
         using var lot = Create("Parking:PerName=4", "Parking:Total=9", "Parking:Megabytes=1");
         var waiting = new List<(string Name, long Deadline, int Bytes, CancellationTokenSource Visitor, Task<ParkOutcome> Wait)>();

@@ -45,10 +45,10 @@ public sealed class ParkingPolicyTests
         AssertWaits(Create(), secondsSinceStart, waits);
 
     [Fact]
-    public void Where_waiting_is_off_nobody_waits() => AssertWaits(Create("Timeouts:Park=off"), 0, null);
+    public void Where_waiting_is_off_no_request_waits() => AssertWaits(Create("Timeouts:Park=off"), 0, null);
 
     [Fact]
-    public async Task An_agent_that_is_elsewhere_in_the_cluster_is_waited_for_whatever_was_here_before()
+    public async Task An_agent_that_is_elsewhere_in_the_cluster_is_waited_for_also_after_another_was_here()
     {
         var policy = Create();
         AssertWaits(policy, 3600, 5, isInCluster: true);

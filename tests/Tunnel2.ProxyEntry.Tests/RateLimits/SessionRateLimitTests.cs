@@ -80,7 +80,7 @@ public sealed class SessionRateLimitTests
     }
 
     [Fact]
-    public void Whoever_has_no_tier_or_no_token_is_unlimited()
+    public void An_agent_without_a_tier_or_a_token_is_unlimited()
     {
         var table = Table();
         Assert.Null(table.TierOf(null));

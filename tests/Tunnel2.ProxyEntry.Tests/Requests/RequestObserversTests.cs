@@ -8,7 +8,7 @@ public sealed class RequestObserversTests
     private readonly List<string> _told = [];
 
     [Fact]
-    public void Each_is_told_what_it_wants_in_the_order_of_the_list()
+    public void Each_gets_what_it_wants_in_the_order_of_the_list()
     {
         var observers = new RequestObservers(
         [

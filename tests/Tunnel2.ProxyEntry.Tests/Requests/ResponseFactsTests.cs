@@ -54,7 +54,7 @@ public sealed class ResponseFactsTests
     }
 
     [Fact]
-    public void A_head_that_is_refused_still_tells_what_the_agent_measured()
+    public void A_head_that_is_refused_still_says_what_the_agent_measured()
     {
         Assert.False(TryRead(out _, out var timing, ("Content-Length", "x"), ("Tunnel2-Timing", "250,1750")));
         Assert.NotNull(timing);

@@ -58,7 +58,7 @@ public sealed class InMemorySessionDirectoryTests
     }
 
     [Fact]
-    public async Task A_session_whose_agent_said_goodbye_gets_nothing_new_and_its_name_is_free_for_anybody_after_a_while()
+    public async Task A_session_whose_agent_said_goodbye_gets_nothing_new_and_its_name_is_free_after_a_while()
     {
         var leaver = Sample.Session("web", "a");
         var first = await RegisterAsync(leaver);
@@ -115,7 +115,7 @@ public sealed class InMemorySessionDirectoryTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task A_name_is_kept_for_its_owner_for_a_while_and_then_for_whoever_comes(bool saysGoodbye)
+    public async Task A_name_is_kept_for_its_owner_for_a_while_and_is_then_free_for_any_agent(bool saysGoodbye)
     {
         var first = await RegisterAsync(Sample.Session("web", "a"));
         if (saysGoodbye)
@@ -175,7 +175,7 @@ public sealed class InMemorySessionDirectoryTests
     }
 
     [Fact]
-    public async Task Whoever_listens_hears_of_a_registration_when_it_can_be_found()
+    public async Task A_listener_hears_of_a_registration_when_it_can_be_found()
     {
         var heard = new List<string>();
         _directory.Registered += session =>
@@ -241,7 +241,7 @@ public sealed class InMemorySessionDirectoryTests
     }
 
     [Fact]
-    public void Who_somebody_is_never_shows_a_secret()
+    public void Who_an_agent_is_never_shows_a_secret()
     {
         byte[] key = [.. "0123456789abcdef"u8];
         Assert.Equal("anonymous", AgentIdentity.OfInstance(key).ToString());

@@ -10,7 +10,7 @@ public sealed class SharedSecretTests
     private readonly SharedSecret _secret = new(Encoding.ASCII.GetBytes("a secret of thirty-two or more characters"));
 
     [Fact]
-    public void What_one_node_seals_another_opens_and_nobody_reads()
+    public void What_one_node_seals_another_opens_and_a_stranger_cannot_read()
     {
         var sealedValue = _secret.Seal("kind", "key", _value);
         var other = new SharedSecret(Encoding.ASCII.GetBytes("a secret of thirty-two or more characters"));

@@ -96,7 +96,7 @@ public sealed class RequestTracerTests : IDisposable
     }
 
     [Fact]
-    public async Task A_visitor_is_told_all_the_same_when_no_more_are_traced()
+    public async Task A_visitor_gets_its_timings_also_when_no_more_requests_are_traced()
     {
         var settings = SettingsFixture.LoadValid(
             "Otlp:Endpoint=http://127.0.0.1:9", "Otlp:Interval=1h", "Tracing:SampleRatio=1", "Tracing:MaxPerSecond=1",

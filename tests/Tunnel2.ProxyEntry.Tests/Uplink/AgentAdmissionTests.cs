@@ -43,7 +43,7 @@ public sealed class AgentAdmissionTests
     [InlineData("shopping", "secret", RejectCode.NameNotAllowed)]
     [InlineData("a_b", "secret", RejectCode.InvalidName)]
     [InlineData("shop-e1", "secret", RejectCode.InvalidName)]
-    public void Whoever_may_not_have_a_name_is_refused_for_good(string name, string? token, RejectCode expected)
+    public void An_agent_that_may_not_have_a_name_is_refused_for_good(string name, string? token, RejectCode expected)
     {
         var reject = _closed.Admit(Hello(name, token)).Reject;
         Assert.Equal((expected, TimeSpan.Zero, false), (reject?.Code, reject!.RetryAfter, reject.IsRetryable));

@@ -65,7 +65,7 @@ public sealed class FailedAttemptsTests
     }
 
     [Fact]
-    public void Switched_off_nobody_waits()
+    public void Switched_off_no_request_waits()
     {
         var attempts = Create(0);
         for (var i = 0; i < 100; i++)

@@ -209,7 +209,7 @@ public sealed class UplinkAcceptorTests
     });
 
     [Fact]
-    public Task A_session_has_its_tier_before_anybody_can_find_it() => AcceptorFixture.RunAsync(
+    public Task A_session_has_its_tier_before_it_can_be_found() => AcceptorFixture.RunAsync(
         async fixture =>
         {
             string? tier = null;
@@ -220,7 +220,7 @@ public sealed class UplinkAcceptorTests
         [.. _shop, "Agents:shop:Tier=slow", "Tiers:slow:RequestsPerSecond=5", "Tiers:slow:Burst=5"]);
 
     [Fact]
-    public Task Who_may_not_have_the_name_is_told_so() => AcceptorFixture.RunAsync(
+    public Task Who_may_not_have_the_name_learns_it() => AcceptorFixture.RunAsync(
         async fixture =>
         {
             var reject = await fixture.RefusedAsync(AcceptorFixture.Hello(token: "wrong"));
@@ -376,7 +376,7 @@ public sealed class UplinkAcceptorTests
     [Theory]
     [InlineData("GET / HTTP/1.1\r\n\r\n")]
     [InlineData("\0\0\0\u0016\u0003\0\0\0")]
-    public Task What_speaks_something_else_is_told_so(string text) => AcceptorFixture.RunAsync(async fixture =>
+    public Task What_speaks_another_protocol_is_refused_with_the_reason(string text) => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = await fixture.SayAsync(Encoding.Latin1.GetBytes(text));
         Assert.Equal(RejectCode.Malformed, (await agent.RejectedAsync()).Code);

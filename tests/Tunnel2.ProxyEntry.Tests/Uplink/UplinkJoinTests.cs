@@ -68,7 +68,7 @@ public sealed class UplinkJoinTests
     });
 
     [Fact]
-    public Task A_session_that_nobody_knows_cannot_be_joined_also_with_the_secret_of_nobody() => AcceptorFixture.RunAsync(async fixture =>
+    public Task An_unknown_session_cannot_be_joined_also_without_a_secret() => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = await fixture.ConnectAsync();
         var nobodys = agent.Welcome with
@@ -110,7 +110,7 @@ public sealed class UplinkJoinTests
     });
 
     [Fact]
-    public Task While_ProxyEntry_stops_nobody_joins() => AcceptorFixture.RunAsync(async fixture =>
+    public Task While_ProxyEntry_stops_no_uplink_joins() => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = await fixture.ConnectAsync();
         fixture.Drain.Begin();

@@ -36,7 +36,7 @@ public sealed class UplinkTlsServerTests : IDisposable
     public UplinkTlsServerTests() => (_servers, _own) = InMemoryTransport.CreatePair(64 * 1024, PipeScheduler.ThreadPool);
 
     [Fact]
-    public async Task An_agent_that_nobody_asks_for_a_certificate_has_none()
+    public async Task An_agent_that_is_not_asked_for_a_certificate_has_none()
     {
         var (server, agent) = await ShakeHandsAsync(Make(), shows: true);
         Assert.Null(server.Peer.Certificate);
@@ -79,7 +79,7 @@ public sealed class UplinkTlsServerTests : IDisposable
     }
 
     [Fact]
-    public async Task An_agent_that_speaks_plaintext_is_told_to_use_TLS()
+    public async Task An_agent_that_speaks_plaintext_is_asked_to_use_TLS()
     {
         var opening = OpenAsync(Make());
         await _own.SendAsync(AcceptorFixture.Hello().ToFrame());

@@ -7,7 +7,7 @@ namespace Tunnel2.ProxyEntry.Tests.WebSockets;
 public sealed class WebSocketFrameTrackerTests
 {
     [Fact]
-    public void Boundaries_are_found_whatever_the_frames_and_however_they_are_cut() => SeededRandom.Run(random =>
+    public void Boundaries_are_found_with_any_frames_and_however_they_are_cut() => SeededRandom.Run(random =>
     {
         for (var round = 0; round < 200; round++)
         {

@@ -44,7 +44,7 @@ public sealed class OverwriteTests
     }
 
     [Fact]
-    public void Whatever_the_pace_records_and_gaps_cover_every_number_once()
+    public void At_any_pace_records_and_gaps_cover_every_number_once()
     {
         Gen<int[]> steps = Gen.Choose(-40, 40).ArrayOf(200);
         Prop.ForAll(steps.ToArbitrary(), moves =>

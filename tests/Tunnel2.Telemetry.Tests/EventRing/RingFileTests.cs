@@ -40,7 +40,7 @@ public sealed class RingFileTests
         File.ReadLines("/proc/self/maps").Any(line => line.Contains(path, StringComparison.Ordinal));
 
     [Fact]
-    public async Task A_ring_that_nobody_uses_any_more_is_unmapped()
+    public async Task A_ring_without_users_is_unmapped()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "/proc shows the mappings.");
         using var f = new RingFixture();
@@ -165,7 +165,7 @@ public sealed class RingFileTests
     }
 
     [Fact]
-    public void Readers_of_a_replaced_ring_drain_it_and_are_told()
+    public void Readers_of_a_replaced_ring_drain_it_and_learn_it()
     {
         using var f = new RingFixture();
         RingFixture.Publish(f.Ring.CreateProducer(), 0, 1);

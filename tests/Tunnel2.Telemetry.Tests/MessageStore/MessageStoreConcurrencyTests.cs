@@ -75,7 +75,7 @@ public sealed class MessageStoreConcurrencyTests
 
     [Theory]
     [MemberData(nameof(Strategies))]
-    public void Whoever_reads_a_snapshot_after_another_threads_store_has_returned_finds_it(string strategy)
+    public void A_snapshot_that_is_read_after_another_threads_store_has_returned_has_it(string strategy)
     {
         // The store-buffer litmus test: a writer stores and then looks whether the reader has begun; the reader says that it begins and
         // then reads. When the writer looked in vain its store came first, and a snapshot kept from before it would be stale.
@@ -135,7 +135,7 @@ public sealed class MessageStoreConcurrencyTests
 
     [Theory]
     [MemberData(nameof(Strategies))]
-    public void Every_thread_finds_its_own_keys_whatever_the_others_do(string strategy)
+    public void Every_thread_finds_its_own_keys_beside_the_others(string strategy)
     {
         const int Threads = 8;
         IMessageStore<int> store = MessageStoreStrategies.Create<int>(strategy);

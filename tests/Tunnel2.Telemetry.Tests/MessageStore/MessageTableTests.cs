@@ -46,7 +46,7 @@ public sealed class MessageTableTests
     }
 
     [Fact]
-    public void Equal_keys_have_equal_hashes_whatever_their_length()
+    public void Equal_keys_of_any_length_have_equal_hashes()
     {
         for (int length = 0; length < 40; length++)
         {

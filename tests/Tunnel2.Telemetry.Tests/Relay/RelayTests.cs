@@ -169,7 +169,7 @@ public sealed class RelayTests
     }
 
     [Fact]
-    public async Task A_client_that_comes_back_to_another_ring_is_told_and_starts_with_its_oldest_record()
+    public async Task A_client_that_comes_back_to_another_ring_learns_it_and_starts_with_its_oldest_record()
     {
         await using var f = new RelayFixture();
         f.Start();

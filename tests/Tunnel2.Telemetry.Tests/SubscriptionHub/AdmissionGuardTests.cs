@@ -62,7 +62,7 @@ public sealed class AdmissionGuardTests
     }
 
     [Fact]
-    public void Nobody_is_refused_before_slow_subscribers_were_paused_for_a_reading()
+    public void No_subscriber_is_refused_before_slow_ones_were_paused_for_a_reading()
     {
         var guard = Create(_open with { Smoothing = 1 });
         guard.Observe(new ContainerReading(1, 1));

@@ -69,7 +69,7 @@ public sealed class ContainerUsageTests : IDisposable
     [InlineData("MemTotal: 1000 kB\n", 1)]
     [InlineData("MemTotal:\nMemAvailable: 250 kB\n", 0)]
     [InlineData("", 0)]
-    public void Memory_is_read_from_whatever_the_file_says(string text, double expected)
+    public void Memory_is_read_from_every_form_of_the_file(string text, double expected)
     {
         Write("proc/meminfo", text);
         Assert.Equal(expected, new ContainerUsage(_time, _root).Read().Memory, 3);

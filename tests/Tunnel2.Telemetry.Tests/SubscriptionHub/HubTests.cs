@@ -134,7 +134,7 @@ public sealed class HubTests : IDisposable
     }
 
     [Fact]
-    public async Task A_client_that_reads_nothing_loses_only_its_own_messages_and_is_told_how_many()
+    public async Task A_client_that_reads_nothing_loses_only_its_own_messages_and_learns_how_many()
     {
         Hub hub = Create(new HubLimits { QueueFrames = 16, WriteLimit = TimeSpan.FromMinutes(1) });
         HubChannel channel = hub.GetChannel("a");

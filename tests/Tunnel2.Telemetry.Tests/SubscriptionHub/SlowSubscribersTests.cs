@@ -60,7 +60,7 @@ public sealed class SlowSubscribersTests : IDisposable
     }
 
     [Fact]
-    public async Task Messages_that_were_dropped_before_the_pause_are_told_before_it()
+    public async Task Messages_that_were_dropped_before_the_pause_are_reported_before_it()
     {
         HubChannel channel = _hub.GetChannel("a");
         (HubClient client, SocketPair pair) = await SubscribeAsync("a");

@@ -13,7 +13,7 @@ public sealed class SubscriptionIndexConcurrencyTests
 
     [Theory]
     [MemberData(nameof(Strategies))]
-    public async Task Publishers_find_everybody_who_stays_and_nobody_who_never_came_while_others_come_and_go(string strategy)
+    public async Task Publishers_find_each_subscriber_that_stays_and_none_that_never_came_while_others_come_and_go(string strategy)
     {
         int seed = Environment.TickCount;
         bool patterns = strategy == "slots";

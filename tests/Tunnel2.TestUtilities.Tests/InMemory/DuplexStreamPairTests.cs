@@ -3,7 +3,7 @@ namespace Tunnel2.TestUtilities.Tests.InMemory;
 public sealed class DuplexStreamPairTests
 {
     [Fact]
-    public Task All_bytes_arrive_in_order_whatever_the_sizes_of_reads_and_writes() => SeededRandom.RunAsync(async random =>
+    public Task All_bytes_arrive_in_order_with_any_sizes_of_reads_and_writes() => SeededRandom.RunAsync(async random =>
     {
         const int Total = 200_000;
         using var pair = new DuplexStreamPair(capacity: 97);

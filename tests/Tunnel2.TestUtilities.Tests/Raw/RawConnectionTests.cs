@@ -34,7 +34,7 @@ public sealed class RawConnectionTests
     }
 
     [Fact]
-    public async Task A_reset_is_told_from_an_end_and_what_came_before_it_is_kept()
+    public async Task A_reset_differs_from_an_end_and_what_came_before_it_is_kept()
     {
         await using var server = RawTcpServer.Start(async connection =>
         {

@@ -24,7 +24,7 @@ public sealed class AsyncCounterTests
     }
 
     [Fact]
-    public async Task A_wait_that_times_out_says_what_it_waited_for_and_where_the_number_stands()
+    public async Task A_wait_that_times_out_says_what_it_waited_for_and_what_the_number_is()
     {
         var counter = new AsyncCounter("connections");
         counter.Increment();

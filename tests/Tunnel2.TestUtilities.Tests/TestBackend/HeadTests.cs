@@ -6,7 +6,7 @@ namespace Tunnel2.TestUtilities.Tests.TestBackend;
 public sealed class HeadTests(BackendFixture backend) : IClassFixture<BackendFixture>
 {
     [Fact]
-    public async Task Request_fields_are_told_in_their_order_and_spelling_on_a_kept_connection_too()
+    public async Task Request_fields_are_reported_in_their_order_and_spelling_on_a_kept_connection_too()
     {
         await using var client = await RawHttpClient.ConnectAsync(backend.Plain.EndPoint);
         for (var i = 0; i < 3; i++)
@@ -25,7 +25,7 @@ public sealed class HeadTests(BackendFixture backend) : IClassFixture<BackendFix
     }
 
     [Fact]
-    public async Task Over_http2_the_fields_are_told_as_kestrel_parsed_them()
+    public async Task Over_http2_the_fields_are_reported_as_kestrel_parsed_them()
     {
         using var request = new HttpRequestMessage(HttpMethod.Get, backend.TlsUri("headers"))
         {

@@ -3,7 +3,7 @@ namespace Tunnel2.TestUtilities.Tests.Time;
 public sealed class ManualTimeProviderTests
 {
     [Fact]
-    public void Time_and_timestamps_move_only_when_told()
+    public void Time_and_timestamps_move_only_on_demand()
     {
         var time = new ManualTimeProvider();
         var (now, stamp) = (time.GetUtcNow(), time.GetTimestamp());

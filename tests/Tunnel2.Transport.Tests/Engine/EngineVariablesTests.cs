@@ -21,7 +21,7 @@ public class EngineVariablesTests
     public void What_is_available_is_no_mistake(string? engine, string? transport) => Assert.Empty(Find(engine, transport));
 
     [Fact]
-    public void All_mistakes_are_told_at_once() => Assert.Equal(
+    public void All_mistakes_are_reported_at_once() => Assert.Equal(
         [
             "TUNNEL2_ENGINE: is not an engine any more; epoll is its name now",
             "TUNNEL2_TRANSPORT: is not a variable any more; use TUNNEL2_ENGINE (auto, epoll or portable)",

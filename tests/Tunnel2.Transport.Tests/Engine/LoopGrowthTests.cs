@@ -18,7 +18,7 @@ public sealed class LoopGrowthTests
     }
 
     [Fact]
-    public void An_engine_that_was_told_its_number_adds_none()
+    public void An_engine_with_a_set_number_adds_none()
     {
         Assert.SkipUnless(EngineSetup.HasEpoll, "epoll");
         using var engine = new EpollEngine(2);

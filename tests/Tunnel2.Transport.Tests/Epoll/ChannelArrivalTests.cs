@@ -129,7 +129,7 @@ public sealed class ChannelArrivalTests : IDisposable
     }
 
     [Fact]
-    public async Task An_abort_calls_nobody_inside_itself()
+    public async Task An_abort_calls_no_observer_inside_itself()
     {
         var (channel, peer) = await ConnectAsync();
         using (peer)
@@ -152,7 +152,7 @@ public sealed class ChannelArrivalTests : IDisposable
     }
 
     [Fact]
-    public async Task While_a_receive_waits_nobody_observes()
+    public async Task While_a_receive_waits_no_observer_is_taken()
     {
         var (channel, peer) = await ConnectAsync();
         using (peer)

@@ -43,7 +43,7 @@ public sealed class ChannelMoveTests : IDisposable
     }
 
     [Fact]
-    public async Task What_came_before_the_move_is_told_behind_it()
+    public async Task What_came_before_the_move_is_reported_after_it()
     {
         for (var i = 0; i < 100; i++)
         {
@@ -85,7 +85,7 @@ public sealed class ChannelMoveTests : IDisposable
     }
 
     [Fact]
-    public async Task A_loop_that_has_ended_takes_nobody_and_what_waits_fails()
+    public async Task A_loop_that_has_ended_takes_no_connection_and_what_waits_fails()
     {
         var (left, right) = await LoopbackPair.ConnectAsync();
         using (right)

@@ -26,7 +26,7 @@ public sealed class DescriptorStormTests
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
     [Fact]
-    public Task Nobody_sees_anothers_bytes_and_every_descriptor_is_closed_once() => SeededRandom.RunAsync(async random =>
+    public Task No_connection_sees_anothers_bytes_and_every_descriptor_is_closed_once() => SeededRandom.RunAsync(async random =>
     {
         // Everything once, so that what the runtime opens for good is open when they are counted.
         await new Storm(random.Next()).RunAsync(TimeSpan.FromMilliseconds(300));

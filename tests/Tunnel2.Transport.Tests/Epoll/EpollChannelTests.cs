@@ -145,7 +145,7 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
-    public async Task A_connect_that_nobody_answers_ends_by_its_token()
+    public async Task A_connect_without_an_answer_ends_by_its_token()
     {
         // A backlog of one that is full: the kernel drops further SYNs, so that a connect waits.
         using var listener = LoopbackPair.Bind();
@@ -260,7 +260,7 @@ public sealed class EpollChannelTests : IDisposable
     }
 
     [Fact]
-    public async Task An_abort_continues_nobody_inside_itself()
+    public async Task An_abort_continues_no_caller_inside_itself()
     {
         var (channel, peer) = await ConnectAsync();
         using (peer)

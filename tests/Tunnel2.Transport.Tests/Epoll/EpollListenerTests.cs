@@ -11,7 +11,7 @@ public sealed class EpollListenerTests
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
     [Fact]
-    public async Task Who_waits_in_a_socket_of_somebody_else_is_left_to_them_and_disturbs_the_loop_no_more()
+    public async Task Who_waits_in_a_socket_of_another_process_is_left_to_it_and_disturbs_the_loop_no_more()
     {
         using var loop = new EpollLoop();
         using var holder = LoopbackPair.Bind();
@@ -94,7 +94,7 @@ public sealed class EpollListenerTests
     }
 
     [Fact]
-    public async Task Several_loops_share_a_listener_and_whoever_is_busy_leaves_it_to_the_others()
+    public async Task Several_loops_share_a_listener_and_a_busy_one_leaves_it_to_the_others()
     {
         using var first = new EpollLoop();
         using var second = new EpollLoop();

@@ -63,7 +63,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Between_two_turns_of_one_whatever_the_sockets_have_is_served()
+    public async Task Between_two_turns_of_one_everything_that_the_sockets_have_is_served()
     {
         const int Things = 1_000;
         var (other, visitor) = await ConnectAsync();
@@ -222,7 +222,7 @@ public sealed class LoopTurnTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Whether_there_is_something_is_told_out_of_turn()
+    public async Task Whether_there_is_something_is_reported_out_of_turn()
     {
         var (left, right) = await LoopbackPair.ConnectAsync();
         using (right)

@@ -103,7 +103,7 @@ public sealed class LostLoopTests
     }
 
     [Fact]
-    public async Task A_connection_whose_lock_the_hanging_thread_holds_holds_up_nobody()
+    public async Task A_connection_whose_lock_the_hanging_thread_holds_holds_up_no_other()
     {
         using var loop = new EpollLoop();
         using var until = new ManualResetEventSlim();

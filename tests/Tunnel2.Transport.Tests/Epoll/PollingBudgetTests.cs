@@ -147,7 +147,7 @@ public sealed class PollingBudgetTests
     }
 
     [Fact]
-    public void Beside_somebody_who_keeps_the_processor_a_loop_sleeps_and_tries_ever_less_often()
+    public void Beside_a_thread_that_keeps_the_processor_a_loop_sleeps_and_tries_ever_less_often()
     {
         var budget = Earned();
         var (now, tries) = (0L, 0);

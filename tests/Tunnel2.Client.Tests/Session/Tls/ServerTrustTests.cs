@@ -46,7 +46,7 @@ public sealed class ServerTrustTests : IDisposable
     }
 
     [Fact]
-    public void A_pin_that_cannot_be_read_trusts_nobody() =>
+    public void A_pin_that_cannot_be_read_trusts_no_server() =>
         Assert.StartsWith(
             "the server's certificate has the fingerprint ",
             Refused(Trust(pins: "sha256:12"), _certificate, SslPolicyErrors.None),

@@ -87,7 +87,7 @@ public sealed class ClientWebSocketTests
         });
 
     [Fact]
-    public Task An_upgrade_is_counted_as_one_whichever_HTTP_it_came_by() => RunAsync("HTTP/2 over TLS", async (client, tunnel) =>
+    public Task An_upgrade_is_counted_as_one_over_every_version_of_HTTP() => RunAsync("HTTP/2 over TLS", async (client, tunnel) =>
     {
         using (var socket = await client.OpenAsync("/ws-echo"))
         {

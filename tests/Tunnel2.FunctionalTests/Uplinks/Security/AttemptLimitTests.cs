@@ -13,7 +13,7 @@ namespace Tunnel2.FunctionalTests.Uplinks.Security;
 public sealed class AttemptLimitTests
 {
     [Fact]
-    public async Task Whoever_fails_too_often_has_to_wait_and_others_do_not()
+    public async Task An_address_that_fails_too_often_has_to_wait_and_others_do_not()
     {
         var time = new ManualTimeProvider();
         await using var entry = await EntryFixture.StartAsync(

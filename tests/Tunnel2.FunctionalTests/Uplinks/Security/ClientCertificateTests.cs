@@ -67,7 +67,7 @@ public sealed class ClientCertificateTests : IDisposable
     }
 
     [Fact]
-    public async Task Where_nobody_is_asked_for_a_certificate_an_agent_may_have_one()
+    public async Task Where_no_agent_is_asked_for_a_certificate_it_may_have_one()
     {
         await using var entry = await EntryFixture.StartAsync(null, "Uplink:Certificate=" + _folder["uplink.pem"]);
         await using var agent = await AgentFixture.StartReadyAsync(Options(entry, "other.pem", "anybody"));

@@ -45,7 +45,7 @@ public sealed class ServerTrustTests : IDisposable
     [Theory]
     [InlineData(Address, -1, 1)]
     [InlineData("some.other.name", -30, -20)]
-    public async Task A_pinned_certificate_is_trusted_whatever_its_name_and_dates(string name, int from, int to)
+    public async Task A_pinned_certificate_is_trusted_with_any_name_and_dates(string name, int from, int to)
     {
         var pem = _authority.Issue(name, from: from, to: to);
         await using var entry = await StartEntryAsync(pem);

@@ -11,7 +11,7 @@ namespace Tunnel2.FunctionalTests.Uplinks.Security;
 public sealed class SessionLimitTests
 {
     [Fact]
-    public async Task A_token_with_too_many_sessions_is_told_to_come_again_and_may_when_one_ends()
+    public async Task A_token_with_too_many_sessions_is_asked_to_come_again_and_may_when_one_ends()
     {
         await using var entry = await EntryFixture.StartAsync(
             null,
@@ -37,7 +37,7 @@ public sealed class SessionLimitTests
     }
 
     [Fact]
-    public async Task Connections_beyond_the_limit_are_told_why()
+    public async Task Connections_beyond_the_limit_learn_why()
     {
         await using var entry = await EntryFixture.StartAsync(null, "Uplink:Connections=2");
         await using var first = await OpenAsync(entry, null, "one");

@@ -77,7 +77,7 @@ public sealed class TlsStrangerTests : IDisposable
     }
 
     [Fact]
-    public async Task A_server_of_another_protocol_is_told_from_a_tunnel_server()
+    public async Task A_server_of_another_protocol_is_no_tunnel_server()
     {
         using var certificate = System.Security.Cryptography.X509Certificates.X509Certificate2.CreateFromPemFile(_folder["uplink.pem"]);
         using var listener = new TcpListener(IPAddress.Loopback, 0);
@@ -109,7 +109,7 @@ public sealed class TlsStrangerTests : IDisposable
     [InlineData(0)]
     [InlineData(1)]
     [InlineData(20)]
-    public async Task Whoever_does_not_finish_tls_within_ten_seconds_is_closed(int sent)
+    public async Task A_peer_that_does_not_finish_tls_within_ten_seconds_is_closed(int sent)
     {
         var time = new ManualTimeProvider();
         await using var entry = await StartAsync(time);
@@ -123,7 +123,7 @@ public sealed class TlsStrangerTests : IDisposable
     }
 
     [Fact]
-    public async Task Whoever_says_nothing_behind_tls_is_closed_by_the_same_limit()
+    public async Task A_peer_that_says_nothing_after_tls_is_closed_by_the_same_limit()
     {
         var time = new ManualTimeProvider();
         await using var entry = await StartAsync(time);

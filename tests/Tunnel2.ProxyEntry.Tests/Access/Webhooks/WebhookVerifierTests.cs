@@ -151,7 +151,7 @@ public sealed class WebhookVerifierTests
         Check(WebhookProvider.Twilio, body, ["12345"], 0, url, ("X-Twilio-Signature", signature), ("Content-Type", type)));
 
     [Fact]
-    public void A_signature_with_a_time_comes_once_whatever_stands_beside_it()
+    public void A_signature_with_a_time_comes_once_also_beside_other_text()
     {
         var memories = new WebhookMemories();
         Assert.True(Passes(memories, "a", StandardSignature));
@@ -162,7 +162,7 @@ public sealed class WebhookVerifierTests
 
     /// <summary>While a secret is replaced, providers sign with both: a reader of such a request may send it with one of them.</summary>
     [Fact]
-    public void A_request_that_two_secrets_have_signed_comes_once_whichever_of_the_signatures_it_shows()
+    public void A_request_that_two_secrets_have_signed_comes_once_with_either_of_its_signatures()
     {
         const string Second = "whsec_c2Vjb25kLXNlY3JldC1vZi1zdGFuZGFyZA==";
         string[] both = [StandardSecret, Second];

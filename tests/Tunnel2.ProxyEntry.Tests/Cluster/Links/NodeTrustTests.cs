@@ -36,7 +36,7 @@ public sealed class NodeTrustTests : IDisposable
     }
 
     [Fact]
-    public void One_of_another_authority_is_refused_whatever_it_says()
+    public void One_of_another_authority_is_refused()
     {
         Make(_now).Create();
         var other = Path.Combine(_folder.FullName, "other");

@@ -108,7 +108,7 @@ public sealed class LogSumsTests : IDisposable
     }
 
     [Fact]
-    public void Whatever_takes_the_lines_may_throw_and_costs_no_other_its_sum()
+    public void The_target_of_the_lines_may_throw_and_costs_no_other_its_sum()
     {
         var faults = new ContainedFaults(_time);
         using var broken = new Lines { Fails = true };

@@ -21,7 +21,7 @@ public sealed class ConnectionClockTests
     }
 
     [Fact]
-    public void Whoever_moves_on_first_wins()
+    public void The_first_to_move_on_wins()
     {
         var clock = new ConnectionClock();
         clock.Begin(ConnectionPhase.Idle, 0);

@@ -29,7 +29,7 @@ public sealed class ConnectionLimitTests
     [InlineData("GET / HTTP/1.1\r\n")]
     [InlineData("GET / HTTP/1.1\r\nHost: h\r\nX: y\r\n\r")]
     [InlineData("\r\n")]
-    public async Task A_visitor_that_does_not_finish_its_head_is_told_that_it_took_too_long(string begin)
+    public async Task A_visitor_that_does_not_finish_its_head_reads_that_it_took_too_long(string begin)
     {
         await using var front = Front();
         front.Time.Advance(TimeSpan.FromSeconds(20));
@@ -44,7 +44,7 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
-    public async Task Whoever_throws_when_a_visitor_has_left_costs_that_connection_and_no_other_limit()
+    public async Task An_observer_that_throws_when_a_visitor_has_left_costs_that_connection_and_no_other_limit()
     {
         var answer = new TaskCompletionSource();
         await using var front = new FrontFixture(

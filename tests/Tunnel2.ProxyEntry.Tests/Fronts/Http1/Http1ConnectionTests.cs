@@ -151,7 +151,7 @@ public sealed class Http1ConnectionTests
     }
 
     [Fact]
-    public async Task Every_interim_response_stands_before_the_final_one()
+    public async Task Every_interim_response_comes_before_the_final_one()
     {
         await using var front = new FrontFixture(async (exchange, _) =>
         {
@@ -243,7 +243,7 @@ public sealed class Http1ConnectionTests
     }
 
     [Fact]
-    public async Task A_body_that_nobody_read_is_read_for_the_next_requests_sake()
+    public async Task An_unread_body_is_read_for_the_next_request()
     {
         await using var front = new FrontFixture((exchange, _) =>
         {
@@ -256,7 +256,7 @@ public sealed class Http1ConnectionTests
     }
 
     [Fact]
-    public async Task A_visitor_that_was_not_told_to_continue_is_told_that_the_connection_ends()
+    public async Task A_visitor_that_was_not_asked_to_continue_reads_that_the_connection_ends()
     {
         await using var front = new FrontFixture((exchange, _) =>
         {
@@ -269,7 +269,7 @@ public sealed class Http1ConnectionTests
     }
 
     [Fact]
-    public async Task A_visitor_that_was_told_to_continue_keeps_its_connection()
+    public async Task A_visitor_that_was_asked_to_continue_keeps_its_connection()
     {
         await using var front = new FrontFixture(async (exchange, _) =>
         {
@@ -287,7 +287,7 @@ public sealed class Http1ConnectionTests
     [Theory]
     [InlineData("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 100)]
     [InlineData("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 1)]
-    public async Task The_preface_of_http_2_is_left_for_somebody_else(string preface, int piece)
+    public async Task The_preface_of_http_2_is_left_for_another_reader(string preface, int piece)
     {
         await using var front = new FrontFixture(ShowBlock, PipeScheduler.Inline);
         for (var i = 0; i < preface.Length; i += piece)

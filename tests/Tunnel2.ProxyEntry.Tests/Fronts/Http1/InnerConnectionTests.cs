@@ -65,7 +65,7 @@ public sealed class InnerConnectionTests
     }
 
     [Fact]
-    public Task A_body_that_nobody_reads_waits_and_ends_with_the_connection() => RunAsync(
+    public Task A_body_that_is_not_read_waits_and_ends_with_the_connection() => RunAsync(
         static async (exchange, _) =>
         {
             var left = new WaitSignal("the visitor has left");

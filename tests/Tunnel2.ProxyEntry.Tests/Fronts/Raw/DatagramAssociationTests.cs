@@ -46,7 +46,7 @@ public sealed class DatagramAssociationTests : IDisposable
     }
 
     [Fact]
-    public void Beyond_what_a_port_may_hold_datagrams_are_dropped_of_whichever_visitor()
+    public void Beyond_what_a_port_may_hold_datagrams_of_every_visitor_are_dropped()
     {
         using var memory = new DatagramMemory(200_000, _all);
         var (flood, other) = (Create(memory), Create(memory));

@@ -46,7 +46,7 @@ public sealed class PipeMoveTests
     }
 
     [Fact]
-    public async Task It_stays_while_somebody_waits_for_it()
+    public async Task It_stays_while_a_request_waits_for_it()
     {
         await using var test = await Connection.OpenAsync();
         var reading = test.Pipe.Input.ReadAsync().AsTask();
@@ -64,7 +64,7 @@ public sealed class PipeMoveTests
     }
 
     [Fact]
-    public async Task A_loop_that_has_ended_takes_nobody_and_the_connection_ends()
+    public async Task A_loop_that_has_ended_takes_no_connection_and_the_connection_ends()
     {
         await using var test = await Connection.OpenAsync();
         test.Second.Dispose();
