@@ -217,7 +217,7 @@ internal sealed partial class AutomaticCertificates : INamedCertificates, IAsync
     {
         var eab = _settings is { EabKeyId: { } id, EabKey: { } secret } ? new AcmeEab(id, secret) : null;
         var client = new AcmeClient(_transport, _settings.Directory!, new AcmeAccount(key, _settings.Email, eab), _time);
-        return new Orderer(key, client, new CertificateOrder(client, _prover, _time));
+        return new Orderer(key, client, new CertificateOrder(client, _prover, _time, () => Waiting > 1));
     }
 
     private void Build()

@@ -11,16 +11,24 @@ namespace Tunnel2.ProxyEntry.Acme;
 /// <param name="client">Speaks to the authority.</param>
 /// <param name="prover">Shows that a name leads here.</param>
 /// <param name="time">The clock.</param>
-internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover, TimeProvider time)
+/// <param name="othersWait">Whether other names wait for this order's end; null: they never do.</param>
+internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover, TimeProvider time, Func<bool>? othersWait = null)
 {
     /// <summary>How long all of it may take.</summary>
     public static readonly TimeSpan Limit = TimeSpan.FromMinutes(15);
+
+    /// <summary>
+    /// How long it may take while other names wait: a name that the authority cannot decide on must not hold up those of other tunnels.
+    /// </summary>
+    public static readonly TimeSpan LimitBesideOthers = TimeSpan.FromMinutes(3);
 
     private const int MaxAuthorizations = 10;
 
     private static readonly TimeSpan _usualPause = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan _longestPause = TimeSpan.FromSeconds(30);
     private static readonly TimeSpan _clockSkew = TimeSpan.FromHours(2);
+
+    private long _began;
 
     /// <summary>Gets a certificate for one name.</summary>
     /// <param name="name">The name, or wildcard name, in lower case.</param>
@@ -79,6 +87,7 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
 
     private async Task<T> LimitedAsync<T>(Func<CancellationToken, Task<T>> run, CancellationToken cancellationToken)
     {
+        _began = time.GetTimestamp();
         using var deadline = new CancellationTokenSource(Limit, time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(deadline.Token, cancellationToken);
         try
@@ -219,6 +228,11 @@ internal sealed class CertificateOrder(AcmeClient client, ChallengeProver prover
             if (now != status && now != orStatus)
             {
                 return json;
+            }
+
+            if (othersWait?.Invoke() is true && time.GetElapsedTime(_began) >= LimitBesideOthers)
+            {
+                throw new AcmeException($"{what} was not decided on after {LimitBesideOthers.TotalMinutes} min, and other names wait");
             }
 
             // At least a moment, even if the authority asks for less: it must not make this loop spin.

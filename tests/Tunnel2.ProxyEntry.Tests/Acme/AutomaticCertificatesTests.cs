@@ -128,6 +128,32 @@ public sealed class AutomaticCertificatesTests : IDisposable
     }
 
     [Fact]
+    public async Task A_name_on_which_the_authority_does_not_decide_holds_up_another_one_for_minutes_alone()
+    {
+        _authority.Instead = (request, _) =>
+        {
+            _authority.NeverEnds &= request.RequestUri!.AbsolutePath != "/order";
+            return null;
+        };
+        _authority.Visit = (_, name, _) =>
+        {
+            _authority.NeverEnds = name == "a.example.test";
+            return true;
+        };
+        var began = _time.GetTimestamp();
+        await using var certificates = Start("Acme:Names=a.example.test,b.example.test");
+        await WaitSignal.UntilAsync(
+            () =>
+            {
+                _time.Advance(TimeSpan.FromMilliseconds(250));
+                return certificates.Find("b.example.test") is not null;
+            },
+            "the other name has its certificate");
+        Assert.InRange(_time.GetElapsedTime(began), CertificateOrder.LimitBesideOthers, CertificateOrder.Limit / 2);
+        Assert.Contains("other names wait", Assert.Single(_log.Of(NotObtained)), StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task A_fault_that_was_not_expected_is_no_reason_to_order_again_at_each_look()
     {
         _authority.Instead = static (request, _) => request.RequestUri!.AbsolutePath == "/order/1"

@@ -110,6 +110,18 @@ public sealed class CertificateOrderTests : IDisposable
     }
 
     [Fact]
+    public async Task An_order_that_never_ends_gives_way_to_other_names()
+    {
+        _authority.NeverEnds = true;
+        var began = _time.GetTimestamp();
+        var failure = await Assert.ThrowsAsync<AcmeException>(() => RunAsync("web.example.test", othersWait: static () => true));
+        Assert.Contains("3 min", failure.Message, StringComparison.Ordinal);
+        Assert.False(failure.IsOfServer);
+        Assert.InRange(_time.GetElapsedTime(began), TimeSpan.FromMinutes(3), TimeSpan.FromMinutes(4));
+        Assert.False(_pending.HasHttp);
+    }
+
+    [Fact]
     public async Task An_authority_that_does_not_answer_is_given_up()
     {
         _authority.Instead = static (_, cancelled) => StallAsync(cancelled);
@@ -246,11 +258,12 @@ public sealed class CertificateOrderTests : IDisposable
 
     private Task<AcmeException> FailAsync() => Assert.ThrowsAsync<AcmeException>(() => RunAsync("web.example.test"));
 
-    private async Task<IssuedCertificate> RunAsync(string name, string[]? settings = null, AcmeEab? eab = null)
+    private async Task<IssuedCertificate> RunAsync(
+        string name, string[]? settings = null, AcmeEab? eab = null, Func<bool>? othersWait = null)
     {
         var client = new AcmeClient(_transport, FakeAuthority.Directory, new AcmeAccount(_key, "me@example.test", eab), _time);
         var prover = new ChallengeProver(SettingsFixture.LoadValid(settings ?? []), _pending, null, _time);
-        var running = new CertificateOrder(client, prover, _time).RunAsync(name, null, CancellationToken.None);
+        var running = new CertificateOrder(client, prover, _time, othersWait).RunAsync(name, null, CancellationToken.None);
         for (var second = 0; second < 2000 && !running.IsCompleted; second++)
         {
             _time.Advance(TimeSpan.FromSeconds(1));
