@@ -323,6 +323,7 @@ internal sealed class NodeKeeper
             }
 
             entry.Epoch = epoch;
+            entry.MayBeKnown = false;
             if (entry.State == StoredState.Online && (claim.Share?.IsHealthy ?? true) == IsHealthy(entry))
             {
                 _names.DoneUnsynchronized(entry);

@@ -144,7 +144,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
             }
 
             HasWork?.Invoke();
-            return RegisterAlone(session, unavailable.Trouble);
+            return RegisterAlone(session, unavailable.Trouble, isAsked: true);
         }
 
         return Conclude(session, lease, claiming, claim);
@@ -256,14 +256,16 @@ internal sealed class ClusterDirectory : ISessionDirectory
     }
 
     /// <summary>
-    /// Another node has a name under an epoch: what this node has under an older one is over, unless it may be there at the same time.
+    /// Another node has a name under an epoch: what this node has under an older one is over, unless it may be there at the same time. What
+    /// the database may have given a newer epoch, in an answer that was lost, is over only if the database says so.
     /// </summary>
     public void Lose(string name, long epoch, string node, byte[] instance, NameShare? share = null)
     {
         List<NameEntry> lost = [];
         lock (_names.Gate)
         {
-            foreach (var entry in _names.RivalsUnsynchronized(name, share).Where(entry => entry.Newest < epoch).ToArray())
+            var rivals = _names.RivalsUnsynchronized(name, share);
+            foreach (var entry in rivals.Where(entry => entry.Newest < epoch && !entry.MayBeKnown).ToArray())
             {
                 LoseUnsynchronized(entry, lost);
             }
@@ -316,7 +318,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
     }
 
     /// <summary>Registers without the database, or says why not.</summary>
-    private RegistrationResult RegisterAlone(EntrySession session, string trouble)
+    private RegistrationResult RegisterAlone(EntrySession session, string trouble, bool isAsked = false)
     {
         RegistrationResult result;
         lock (_names.Gate)
@@ -339,7 +341,7 @@ internal sealed class ClusterDirectory : ISessionDirectory
             result = RegisterLocallyUnsynchronized(session);
             if (result.Status == RegistrationStatus.Registered)
             {
-                _names.PutWaitingUnsynchronized(session, Digests.ShareOf(session, _node.Facts.Node), result.Epoch, since);
+                _names.PutWaitingUnsynchronized(session, Digests.ShareOf(session, _node.Facts.Node), result.Epoch, since, isAsked);
                 LeaveUnsynchronized(session.Name, result.Superseded);
             }
         }

@@ -21,6 +21,11 @@ internal sealed class NameEntry
     /// <summary>The last epoch under which this node had the name before; 0: none.</summary>
     public long Base { get; set; }
 
+    /// <summary>
+    /// Whether the database was asked for it and its answer was lost, until it is published: it may have an epoch that is not known here.
+    /// </summary>
+    public bool MayBeKnown { get; set; }
+
     /// <summary>What the registration is for.</summary>
     public StoredState State { get; set; }
 

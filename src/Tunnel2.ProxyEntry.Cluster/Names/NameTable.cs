@@ -98,8 +98,10 @@ internal sealed class NameTable(TimeProvider timeProvider)
     }
 
     /// <summary>A session got a name that is known to be its owner's, without the database.</summary>
-    public void PutWaitingUnsynchronized(EntrySession session, NameShare? share, long localEpoch, long since) => SetUnsynchronized(
-        new NameEntry { Session = session, LocalEpoch = localEpoch, Share = share, Base = since }, isWaiting: true);
+    public void PutWaitingUnsynchronized(EntrySession session, NameShare? share, long localEpoch, long since, bool isAsked) =>
+        SetUnsynchronized(
+            new NameEntry { Session = session, LocalEpoch = localEpoch, Share = share, Base = since, MayBeKnown = isAsked },
+            isWaiting: true);
 
     /// <summary>Something changed that is still to be reported to the database.</summary>
     public void MarkUnsynchronized(NameEntry entry)

@@ -1,5 +1,6 @@
 using Tunnel2.ProxyEntry.Cluster.Names;
 using Tunnel2.ProxyEntry.Cluster.Nodes;
+using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.TestUtilities;
@@ -67,6 +68,30 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
         await _node.Directory.UnregisterAsync("web", session.Epoch, true, CancellationToken.None);
         await _node.StepAsync();
         Assert.Equal("n2", _tables.Locate("web")!.All[0].Node.NodeId);
+    }
+
+    [Fact]
+    public async Task An_answer_that_was_lost_may_be_newer_than_what_is_heard_late()
+    {
+        await StartAsync();
+        await RegisteredAsync(_node, "web", "a");
+        await RegisteredAsync(_other, "api", "a");
+        _store.Trouble = "cut";
+        _store.LosesAnswers = true;
+        var session = await RegisteredAsync(_node, "web", "a");
+
+        // Under an epoch that another process had between the two.
+        _node.Directory.Hear(new NameNotice(StoredState.Online, "web", "n2", _other.EpochOf("api"), "n2:1", new byte[32]));
+        Assert.Same(session, _node.Find("web"));
+        Assert.False(session.IsLeaving);
+        _store.Trouble = null;
+        await _node.StepAsync();
+        Assert.Same(session, _node.Find("web"));
+        Assert.Equal(("n1", _node.EpochOf("web")), (_tables.Names["web"].Node, _tables.Names["web"].Epoch));
+
+        // From now on the epoch is known.
+        _node.Directory.Hear(new NameNotice(StoredState.Online, "web", "n2", _node.EpochOf("web") + 1, "n2:1", new byte[32]));
+        Assert.Null(_node.Find("web"));
     }
 
     [Fact]
