@@ -28,6 +28,7 @@ internal sealed class EntryFixture : IAsyncDisposable
     /// </summary>
     private static readonly string _rings = MakeRingFolder();
     private static readonly TimeSpan _stopLimit = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan _usualStop = TimeSpan.FromSeconds(5);
 
     private static int _started;
 
@@ -235,12 +236,13 @@ internal sealed class EntryFixture : IAsyncDisposable
     }
 
     /// <summary>
-    /// Waits for an end. What a test has cut may be about to look once more whether it may go, after some milliseconds of its own clock:
-    /// so a clock that the test moves runs on until the end.
+    /// Waits for an end. What a test has cut may be about to look once more whether it may go, after some milliseconds of a clock that the
+    /// test moves and that is still now: where the end does not come by itself, the clock runs on.
     /// </summary>
     private async Task InTimeAsync(Task ending)
     {
-        if (_time is { } time)
+        await ending.WaitAsync(_usualStop).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        if (_time is { } time && !ending.IsCompleted)
         {
             await WaitSignal.UntilAsync(
                 () =>
