@@ -16,7 +16,9 @@ public sealed class TimerLateness : IAsyncDisposable
 
     private TimerLateness()
     {
-        _ticking = Task.Run(TickAsync);
+        // From now on, and not from when the pool gets to it: a pool that is held up begins late too.
+        var began = Stopwatch.GetTimestamp();
+        _ticking = Task.Run(() => TickAsync(began));
     }
 
     /// <summary>The most that a tick was late so far.</summary>
@@ -31,9 +33,8 @@ public sealed class TimerLateness : IAsyncDisposable
         await _ticking.ConfigureAwait(false);
     }
 
-    private async Task TickAsync()
+    private async Task TickAsync(long last)
     {
-        var last = Stopwatch.GetTimestamp();
         while (await _timer.WaitForNextTickAsync().ConfigureAwait(false))
         {
             var now = Stopwatch.GetTimestamp();
