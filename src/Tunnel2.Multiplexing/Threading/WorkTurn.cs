@@ -21,7 +21,7 @@ internal struct WorkTurn
     public const int LoneBytesPerStep = 16 * 1024;
 
     /// <summary>
-    /// The same for what a visitor sends: 1 MiB takes less than a millisecond, for a fifth less processor time than in turns of 256 KiB.
+    /// The same for what a visitor sends: 1 MiB takes about a millisecond, on some processors a fifth less of it than in turns of 256 KiB.
     /// What an agent reads of its service gains nothing by it.
     /// </summary>
     public const int LoneUploadBytesPerStep = 64 * 1024;
@@ -76,7 +76,7 @@ internal struct WorkTurn
         bytesPerStep == LoneBytesPerStep ? LoneUploadBytesPerStep : bytesPerStep;
 
     /// <summary>
-    /// Ends the turn if its round lasts too long, although there are bytes left. Asks the clock only behind a step of many bytes.
+    /// Ends the turn if its round lasts too long, although there are bytes left. Asks the clock only after a step of many bytes.
     /// </summary>
     /// <param name="bytes">What was dealt with in the step.</param>
     /// <param name="began">When the round began, by <see cref="Stopwatch.GetTimestamp"/>.</param>

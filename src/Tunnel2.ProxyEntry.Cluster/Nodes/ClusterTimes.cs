@@ -1,10 +1,12 @@
+using Tunnel2.ProxyEntry.Cluster.Stores;
+
 namespace Tunnel2.ProxyEntry.Cluster.Nodes;
 
 /// <summary>The times of a cluster. docs/cluster.md has them too.</summary>
 internal static class ClusterTimes
 {
     /// <summary>How long a node lives in the database without a renewal.</summary>
-    public static readonly TimeSpan Lease = TimeSpan.FromSeconds(10);
+    public static readonly TimeSpan Lease = NodeLease.Length;
 
     /// <summary>How much earlier a node takes its own lease for over: clocks run differently, and answers take time.</summary>
     public static readonly TimeSpan Margin = TimeSpan.FromSeconds(1);

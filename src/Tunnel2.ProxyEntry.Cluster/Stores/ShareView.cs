@@ -15,9 +15,6 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
     /// <summary>How long others count on the last share of a silent node. Then it has an equal part.</summary>
     public static readonly TimeSpan Expiry = TimeSpan.FromSeconds(6);
 
-    /// <summary>How long a lease lasts. When it is over, a silent node is taken for lost.</summary>
-    public static readonly TimeSpan Lease = TimeSpan.FromSeconds(10);
-
     /// <summary>How long others count on what a lost node may spend, if it is cut off. Then it is forgotten.</summary>
     public static readonly TimeSpan Reserved = TimeSpan.FromMinutes(5);
 
@@ -41,7 +38,7 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
         {
             if (other != node && lease > SilenceOfLease && lease < Reserved)
             {
-                silent[other] = lease >= Lease;
+                silent[other] = lease >= NodeLease.Length;
             }
         }
 
@@ -59,7 +56,7 @@ internal readonly record struct ShareView(double Own, IReadOnlyList<ShareReport>
             else if (age < Reserved && leases.TryGetValue(report.Node, out var lease) && lease < Reserved)
             {
                 silent.Remove(report.Node);
-                others.Add(Unheard(report.Node, age < Expiry ? report.Share : 0, isLost: age >= Expiry && lease >= Lease));
+                others.Add(Unheard(report.Node, age < Expiry ? report.Share : 0, isLost: age >= Expiry && lease >= NodeLease.Length));
             }
         }
 

@@ -1,6 +1,4 @@
 using Tunnel2.ProxyEntry.Cluster.Limits;
-using Tunnel2.ProxyEntry.Cluster.Nodes;
-using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Cluster.Tests.Limits;
@@ -204,9 +202,6 @@ public sealed class CutOffModelTests
             AssertNeverTooMuch(world, nodes, Burst);
         }
     });
-
-    [Fact]
-    public void A_lost_node_is_one_whose_lease_is_over() => Assert.Equal(ClusterTimes.Lease, ShareView.Lease);
 
     private static void Disturb(ShareWorld world, Random random, HashSet<int> gone, int node)
     {

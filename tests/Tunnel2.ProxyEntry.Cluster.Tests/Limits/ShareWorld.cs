@@ -134,7 +134,7 @@ internal sealed class ShareWorld
         return (least, most);
     }
 
-    private bool HasLease(Node node) => Clock - node.RenewedClock < ShareView.Lease;
+    private bool HasLease(Node node) => Clock - node.RenewedClock < ClusterTimes.Lease;
 
     private void Renew(Node node, int index)
     {
