@@ -9,14 +9,23 @@ namespace Tunnel2.Inspection.Masking;
 /// <summary>
 /// Replaces the values of secret keys in text that may be JSON, whole or cut off, or may only look like it. It reads strings and brackets
 /// and nothing else, so what is not JSON passes as it is, and a key cannot hide behind an error before it: a quote that is one too many
-/// turns texts and what is between them around until the next key. A string that is itself JSON or a URL is masked as one.
+/// turns texts and what is between them around until the next key. A string that is itself JSON or a URL is masked as one. A name without
+/// quotes before a text is a key too, as the arguments of GraphQL, attributes and source code have them.
 /// </summary>
 internal static class JsonMask
 {
     private const byte Quote = (byte)'"';
 
+    /// <summary>How far a name without quotes is looked for before its text, bytes.</summary>
+    private const int MostBeforeText = 128;
+
+    private static readonly SearchValues<byte> _inName =
+        SearchValues.Create("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.$"u8);
+
     /// <summary>All that is between two strings of JSON, of which the first is no key.</summary>
     private static readonly SearchValues<byte> _between = SearchValues.Create(" \t\r\n,[]{}0123456789+-.eEtrufalsn"u8);
+
+    private static readonly byte[] _blockQuote = [Quote, Quote, Quote];
 
     private static readonly byte[] _mask = Encoding.ASCII.GetBytes($"\"{MaskingRules.Mask}\"");
 
@@ -55,7 +64,13 @@ internal static class JsonMask
             var end = EndOfString(text, position, out var isWhole);
             if (!IsKey(text, end, out var value))
             {
-                if (isWhole && BeginsKey(text, end - 1))
+                if (HasSecretName(text[..position], rules))
+                {
+                    end = EndOfBlock(text, position) ?? end;
+                    output.Write(_mask);
+                    masked = true;
+                }
+                else if (isWhole && BeginsKey(text, end - 1))
                 {
                     // The quote that ends this text begins a key: there was one too many.
                     end--;
@@ -100,6 +115,41 @@ internal static class JsonMask
     {
         var end = EndOfString(text, quote, out var isWhole);
         return isWhole && IsKey(text, end, out _) && text[(quote + 1)..(end - 1)].IndexOfAnyExcept(_between) >= 0;
+    }
+
+    /// <summary>Whether a text ends with the name of a secret, without quotes, and a sign that its value follows.</summary>
+    private static bool HasSecretName(ReadOnlySpan<byte> text, MaskingRules rules)
+    {
+        var before = text[Math.Max(0, text.Length - MostBeforeText)..].TrimEnd(" \t\r\n"u8);
+        if (before is not [.., (byte)':' or (byte)'='])
+        {
+            return false;
+        }
+
+        before = before[..^1].TrimEnd(" \t\r\n"u8);
+        var name = before[(before.LastIndexOfAnyExcept(_inName) + 1)..];
+        return !name.IsEmpty && rules.IsSecret(Encoding.ASCII.GetString(name));
+    }
+
+    /// <summary>Where a text of several lines ends, which has three quotes at either end; null: it is none.</summary>
+    private static int? EndOfBlock(ReadOnlySpan<byte> text, int position)
+    {
+        if (!text[position..].StartsWith(_blockQuote))
+        {
+            return null;
+        }
+
+        position += _blockQuote.Length;
+        while (text[position..].IndexOf(_blockQuote) is >= 0 and var next)
+        {
+            position += next + _blockQuote.Length;
+            if (text[position - _blockQuote.Length - 1] != (byte)'\\')
+            {
+                return position;
+            }
+        }
+
+        return text.Length;
     }
 
     /// <summary>Writes a string that is no key, with its quotes.</summary>

@@ -93,16 +93,30 @@ internal sealed class MaskingRules
         return json;
     }
 
-    /// <summary>The text of a value as it is shown: where it is JSON or a URL, or has URLs in it, without their secrets.</summary>
+    /// <summary>
+    /// The text of a value as it is shown: where it is JSON or a URL, or has URLs or names of texts in it, without their secrets.
+    /// </summary>
     /// <param name="text">The text, with no escapes of the texts that contain it.</param>
     /// <param name="level">How many other texts contain it.</param>
-    internal string OfText(string text, int level) =>
-        !UrlMask.MayBeOne(text) ? text
-        : IsLikeJson(text)
-            ? (level > MostLevels ? Mask : Encoding.UTF8.GetString(JsonMask.Apply(Encoding.UTF8.GetBytes(text), this, level, out _)))
-        : text.AsSpan().ContainsAny(' ', '\n') ? UrlMask.OfUrls(text, this, level)
-        : level > MostLevels ? Mask
-        : UrlMask.Apply(text, this, level);
+    internal string OfText(string text, int level)
+    {
+        if (!UrlMask.MayBeOne(text))
+        {
+            return text;
+        }
+
+        var isJson = IsLikeJson(text);
+        var isOneWord = !text.AsSpan().ContainsAny(' ', '\n');
+        if (level > MostLevels && (isJson || isOneWord || text.Contains('"', StringComparison.Ordinal)))
+        {
+            return Mask;
+        }
+
+        var shown = isJson ? text : isOneWord ? UrlMask.Apply(text, this, level) : UrlMask.OfUrls(text, this, level);
+        return shown.Contains('"', StringComparison.Ordinal)
+            ? Encoding.UTF8.GetString(JsonMask.Apply(Encoding.UTF8.GetBytes(shown), this, level, out _))
+            : shown;
+    }
 
     /// <summary>Whether a text begins as JSON does.</summary>
     internal static bool IsLikeJson(string text) => text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
