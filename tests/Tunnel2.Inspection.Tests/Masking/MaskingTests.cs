@@ -110,7 +110,9 @@ public sealed class MaskingTests
     [InlineData("""{"a":"line\nnext"}""", """{"a":"line\nnext"}""")]
     [InlineData("""{"id":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbg"}""", """{"id":"***"}""")]
     [InlineData("""{"token":""", """{"token":""")]
-    [InlineData("""{"query":"mutation { login(user: \"a\", password: \"x\") { id } }"}""", """{"query":"mutation { login(user: \"a\", password: \"***\") { id } }"}""")]
+    [InlineData(
+        """{"query":"mutation { login(user: \"a\", password: \"x\") { id } }"}""",
+        """{"query":"mutation { login(user: \"a\", password: \"***\") { id } }"}""")]
     [InlineData("""{"query":"mutation{login(pin:\"x\"){id}}"}""", """{"query":"mutation{login(pin:\"***\"){id}}"}""")]
     [InlineData("""{"query":"{ me(a: { api_key : \"x\" }) }"}""", """{"query":"{ me(a: { api_key : \"***\" }) }"}""")]
     [InlineData("""{"query":"{ a(note: \"token\", pin: $pin) }"}""", """{"query":"{ a(note: \"token\", pin: $pin) }"}""")]
