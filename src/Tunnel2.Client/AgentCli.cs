@@ -14,6 +14,7 @@ using Tunnel2.Client.Screens;
 using Tunnel2.Client.Services;
 using Tunnel2.Client.Terminals;
 using Tunnel2.Protocol;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client;
 
@@ -46,8 +47,9 @@ internal static class AgentCli
         using var signals = new StopSignals(Environment.Exit, runsTunnels ? null : _patience);
 
         // A command ends with the reader of its output; a tunnel continues without one.
-        Stream to = OutputStream.Open(TerminalCalls.StandardOutput, Console.OpenStandardOutput, runsTunnels ? null : signals.Stop);
-        Stream toError = OutputStream.Open(TerminalCalls.StandardError, Console.OpenStandardError, null);
+        bool hasReader = true;
+        Stream to = OutputStream.Open(OutputStream.Standard, Console.OpenStandardOutput, runsTunnels ? null : EndWithReader);
+        Stream toError = OutputStream.Open(OutputStream.Error, Console.OpenStandardError, null);
 
         // Not Console.Out, which flushes every line and changes the terminal's settings. It is flushed where lines are written, and never
         // disposed of: a last flush into a pipe without a reader would hold up the end of the process.
@@ -68,7 +70,8 @@ internal static class AgentCli
                 openInput: static () => Console.IsInputRedirected ? null : Console.In,
                 readSecret: static () => Console.IsInputRedirected ? null : ReadSecret(),
                 readPiped: static () => Console.IsInputRedirected ? Console.In.ReadLine() : null,
-                leaveInterrupts: signals.LeaveInterrupts);
+                leaveInterrupts: signals.LeaveInterrupts,
+                hasReader: () => Volatile.Read(ref hasReader));
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
@@ -76,6 +79,12 @@ internal static class AgentCli
             string reason = PlainText.Clean((exception.InnerException ?? exception).Message);
             await error.WriteLineAsync($"tunnel2: the output cannot be written: {reason}");
             return AgentExitCode.InternalError;
+        }
+
+        void EndWithReader()
+        {
+            Volatile.Write(ref hasReader, false);
+            signals.Stop();
         }
     }
 
@@ -97,6 +106,7 @@ internal static class AgentCli
     /// Where no server is named, <paramref name="hasLocalServer"/> says whether one runs here; null: that is not asked. Questions are
     /// answered on what <paramref name="openInput"/> returns, and by <paramref name="readSecret"/>; null: there is no person to ask.
     /// <paramref name="readPiped"/> reads a line that no person types; <paramref name="leaveInterrupts"/> leaves Ctrl+C to another program.
+    /// <paramref name="hasReader"/> says whether the output still has a reader: a command that ends because it has none has not failed.
     /// </summary>
     internal static async Task<int> RunAsync(
         string[] args,
@@ -112,7 +122,8 @@ internal static class AgentCli
         Func<TextReader?>? openInput = null,
         Func<string?>? readSecret = null,
         Func<string?>? readPiped = null,
-        Func<IDisposable>? leaveInterrupts = null)
+        Func<IDisposable>? leaveInterrupts = null,
+        Func<bool>? hasReader = null)
     {
         ParsedLine line = CommandLineReader.Read(args);
         if (line is { WantsHelp: false, WantsVersion: false, Command.RunsTunnels: false })
@@ -131,7 +142,9 @@ internal static class AgentCli
             }
             catch (OperationCanceledException) when (stop.IsCancellationRequested)
             {
-                return await console.FailAsync("stopped", AgentExitCode.InternalError);
+                return hasReader?.Invoke() is false
+                    ? AgentExitCode.Stopped
+                    : await console.FailAsync("stopped", AgentExitCode.InternalError);
             }
         }
 

@@ -1,9 +1,11 @@
 using System.Runtime.InteropServices;
+using System.Text;
 using Microsoft.Extensions.Logging.Console;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.Transport.Outputs;
 using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.Supervision;
 
@@ -20,9 +22,11 @@ internal static class ProxyEntryCommand
     public static async Task<int> RunAsync(string[] args)
     {
         args = EntryWords.Named(args);
+        TextWriter output = Open(OutputStream.Standard, Console.OpenStandardOutput);
+        TextWriter error = Open(OutputStream.Error, Console.OpenStandardError);
         try
         {
-            if (await RunCommandAsync(args).ConfigureAwait(false) is { } exitCode)
+            if (await RunCommandAsync(args, output, error).ConfigureAwait(false) is { } exitCode)
             {
                 return exitCode;
             }
@@ -31,21 +35,21 @@ internal static class ProxyEntryCommand
         {
             // Commands have their own words for their files: this is the output, which is closed, or on a disk that is full.
             var reason = PlainText.Clean((exception.InnerException ?? exception).Message);
-            await Console.Error.WriteLineAsync($"tunnel2-entry: the output cannot be written: {reason}").ConfigureAwait(false);
+            await error.WriteLineAsync($"tunnel2-entry: the output cannot be written: {reason}").ConfigureAwait(false);
             return ExitStartFailed;
         }
 
         if (EntryWords.StrayIn(args) is { } stray)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: {stray}").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
+            await error.WriteLineAsync($"tunnel2-entry: {stray}").ConfigureAwait(false);
+            await error.WriteLineAsync(EntryHelp.Usage).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
         var files = OpenFiles.Limit();
         if (files < DescriptorBudget.LeastFiles)
         {
-            await Console.Error.WriteLineAsync(
+            await error.WriteLineAsync(
                 $"tunnel2-entry: this process may have only {files} files open, and more than {DescriptorBudget.LeastFiles} are needed: "
                     + $"raise the limit (ulimit -n, LimitNOFILE)").ConfigureAwait(false);
             return ExitStartFailed;
@@ -79,12 +83,12 @@ internal static class ProxyEntryCommand
         }
         catch (ListenersUnavailableException exception)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
+            await error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
             return ExitStartFailed;
         }
         catch (Exception exception) when (exception is InvalidDataException or IOException or UnauthorizedAccessException)
         {
-            await Console.Error.WriteLineAsync(
+            await error.WriteLineAsync(
                 $"tunnel2-entry cannot start: {exception.Message} {exception.InnerException?.Message}".TrimEnd()).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
@@ -97,7 +101,7 @@ internal static class ProxyEntryCommand
         }
         catch (ProxyEntrySettingsException exception)
         {
-            await Console.Error.WriteAsync(exception.Message).ConfigureAwait(false);
+            await error.WriteAsync(exception.Message).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
@@ -124,11 +128,11 @@ internal static class ProxyEntryCommand
         }
         catch (IOException exception)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
+            await error.WriteLineAsync($"tunnel2-entry: {exception.Message}").ConfigureAwait(false);
             return ExitStartFailed;
         }
 
-        static void Wait(string line) => Console.Error.WriteLine($"tunnel2-entry: {line}");
+        void Wait(string line) => error.WriteLine($"tunnel2-entry: {line}");
 
         void OnSignal(PosixSignalContext context)
         {
@@ -137,75 +141,79 @@ internal static class ProxyEntryCommand
         }
     }
 
+    /// <summary>Not those of <see cref="Console"/>, which change the settings of a terminal.</summary>
+    private static TextWriter Open(int descriptor, Func<Stream> ofSystem) => TextWriter.Synchronized(
+        new StreamWriter(OutputStream.Open(descriptor, ofSystem, null), new UTF8Encoding(false)) { AutoFlush = true });
+
     /// <summary>Runs the command that is meant; null: none, but the server.</summary>
-    private static async Task<int?> RunCommandAsync(string[] args)
+    private static async Task<int?> RunCommandAsync(string[] args, TextWriter output, TextWriter error)
     {
         if (EntryHelp.Asked(args) is { } help)
         {
-            await Console.Out.WriteAsync(help).ConfigureAwait(false);
+            await output.WriteAsync(help).ConfigureAwait(false);
             return 0;
         }
 
         if (EntryWords.MistakeOf(args) is { } mistake)
         {
-            await Console.Error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
-            await Console.Error.WriteLineAsync(EntryWords.UsageOf(args[0])).ConfigureAwait(false);
+            await error.WriteLineAsync($"tunnel2-entry: {mistake}").ConfigureAwait(false);
+            await error.WriteLineAsync(EntryWords.UsageOf(args[0])).ConfigureAwait(false);
             return SettingsErrorFormatter.ExitCode;
         }
 
         if (SessionsCommand.IsMeant(args))
         {
-            return await SessionsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await SessionsCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (TokensCommand.IsMeant(args))
         {
-            return await TokensCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await TokensCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (TokenCommand.IsMeant(args))
         {
-            return TokenCommand.Run(args, Console.Out, Console.Error);
+            return TokenCommand.Run(args, output, error);
         }
 
         if (PoliciesCommand.IsMeant(args))
         {
-            return await PoliciesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await PoliciesCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (AgentsCommand.IsMeant(args))
         {
-            return await AgentsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await AgentsCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (RequestsCommand.IsMeant(args))
         {
-            return await RequestsCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await RequestsCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (CertificatesCommand.IsMeant(args))
         {
-            return await CertificatesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await CertificatesCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (CertificateCommand.IsMeant(args))
         {
-            return CertificateCommand.Run(args, Console.Out, Console.Error);
+            return CertificateCommand.Run(args, output, error);
         }
 
         if (ClusterNodesCommand.IsMeant(args))
         {
-            return await ClusterNodesCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await ClusterNodesCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         if (ClusterCommand.IsMeant(args))
         {
-            return ClusterCommand.Run(args, Console.Out, Console.Error);
+            return ClusterCommand.Run(args, output, error);
         }
 
         if (HealthCommand.IsMeant(args))
         {
-            return await HealthCommand.RunAsync(args, Console.Out, Console.Error).ConfigureAwait(false);
+            return await HealthCommand.RunAsync(args, output, error).ConfigureAwait(false);
         }
 
         return null;

@@ -33,6 +33,7 @@ internal static unsafe partial class Libc
     public const int LimitOfOpenFiles = 7; // RLIMIT_NOFILE
     public const int FcntlDuplicateCloseOnExec = 1030;
     public const int OpenNonBlock = 0x800;
+    public const short PollOut = 4;
     public const nuint OutputQueue = 0x5411; // SIOCOUTQ
 
     [LibraryImport("libc", EntryPoint = "epoll_create1")]
@@ -49,6 +50,9 @@ internal static unsafe partial class Libc
 
     [LibraryImport("libc", EntryPoint = "write")]
     public static partial nint Write(int descriptor, byte* bytes, nuint length);
+
+    [LibraryImport("libc", EntryPoint = "poll")]
+    public static partial int Poll(PollEntry* entries, nuint count, int timeoutMilliseconds);
 
     [LibraryImport("libc", EntryPoint = "sched_yield")]
     public static partial int YieldProcessor();
@@ -98,4 +102,12 @@ internal static unsafe partial class Libc
 
     [LibraryImport("libc", EntryPoint = "fcntl")]
     public static partial int FileControl(int descriptor, int command, int argument);
+
+    /// <summary>struct pollfd.</summary>
+    internal struct PollEntry
+    {
+        public int Descriptor;
+        public short Wanted;
+        public short Found;
+    }
 }

@@ -84,6 +84,13 @@ public sealed class CommandProcessTests(SharedTunnels tunnels) : IDisposable
             "TERM=xterm-256color script -qec \"dotnet '$1' version\" /dev/null </dev/null", BuiltPrograms.AgentPath);
         Assert.Contains("tunnel2 ", result.Output, StringComparison.Ordinal);
         Assert.DoesNotContain('\x1b', result.Output);
+
+        ShellResult entry = await Shell.RunBashAsync(
+            "TERM=xterm-256color script -qec \"dotnet '$1' token create --name web; dotnet '$1' stray\" /dev/null </dev/null",
+            BuiltPrograms.EntryPath);
+        Assert.Contains("TokenHash", entry.Output, StringComparison.Ordinal);
+        Assert.Contains("'stray'", entry.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain('\x1b', entry.Output);
     }
 
     /// <summary>The shell opens the pipe, too: its call returns when the program has opened it, and then nothing is written.</summary>

@@ -78,6 +78,26 @@ public sealed class ProgramTests
         },
         new TunnelSetup { Settings = ["Admin:Token=s3cret"], Patience = Limits.Programs });
 
+    /// <summary>More than a pipe takes, so that the program sees that its reader has left.</summary>
+    [Fact]
+    public Task An_export_ends_well_with_the_reader_of_its_output() => TunnelFixture.RunAsync(
+        async (TunnelFixture tunnel) =>
+        {
+            Assert.SkipUnless(OperatingSystem.IsLinux(), "Other systems have the console's stream, which says nothing of its reader.");
+            using var admin = new HttpClient { BaseAddress = new Uri($"http://{tunnel.Entry.Admin}") };
+            (await admin.PutAsync("/api/v1/sessions/web/inspection", null)).EnsureSuccessStatusCode();
+            for (int i = 0; i < 200; i++)
+            {
+                await tunnel.ExchangeAsync($"/status/201?{new string('x', 1000)}");
+            }
+
+            ShellResult result = await Shell.RunBashAsync(
+                "dotnet \"$1\" inspect export --har - --from \"$2\" 2>&1 | head -c 1; echo \" ended with ${PIPESTATUS[0]}\"",
+                BuiltPrograms.AgentPath, $"http://{tunnel.Entry.Admin}");
+            Assert.Equal("{ ended with 0", result.Output.Trim());
+        },
+        new TunnelSetup { Patience = Limits.Programs });
+
     [Fact]
     public Task A_tap_killed_at_any_moment_leaves_the_server_and_its_recording_usable() => TunnelFixture.RunAsync(
         async (TunnelFixture tunnel) =>

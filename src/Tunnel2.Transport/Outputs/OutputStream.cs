@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
+using Tunnel2.Transport.Native;
 
-namespace Tunnel2.Client.Terminals;
+namespace Tunnel2.Transport.Outputs;
 
 /// <summary>
 /// Standard output or error, by system calls: the stream of <see cref="Console"/> sends a terminal control sequences of its own, also where
@@ -8,7 +9,12 @@ namespace Tunnel2.Client.Terminals;
 /// </summary>
 internal sealed unsafe class OutputStream : Stream
 {
-    private const int BrokenPipe = 32;
+    /// <summary>The number of standard output.</summary>
+    public const int Standard = 1;
+
+    /// <summary>The number of standard error.</summary>
+    public const int Error = 2;
+
     private const int ForEver = -1;
 
     private readonly int _descriptor;
@@ -59,23 +65,23 @@ internal sealed unsafe class OutputStream : Stream
         {
             for (int done = 0; done < buffer.Length && !_isClosed;)
             {
-                nint count = TerminalCalls.Write(_descriptor, bytes + done, (nuint)(buffer.Length - done));
+                nint count = Libc.Write(_descriptor, bytes + done, (nuint)(buffer.Length - done));
                 if (count >= 0)
                 {
                     done += (int)count;
                     continue;
                 }
 
-                switch (Marshal.GetLastPInvokeError())
+                switch (Errno.Last)
                 {
-                    case TerminalCalls.InterruptedCall:
+                    case Errno.Interrupted:
                         break;
-                    case TerminalCalls.TryAgain:
+                    case Errno.Again:
                         // Another process that has it, too, wants no waits.
-                        var entry = new TerminalCalls.PollEntry { Descriptor = _descriptor, Wanted = TerminalCalls.PollOut };
-                        _ = TerminalCalls.Poll(&entry, 1, ForEver);
+                        var entry = new Libc.PollEntry { Descriptor = _descriptor, Wanted = Libc.PollOut };
+                        _ = Libc.Poll(&entry, 1, ForEver);
                         break;
-                    case BrokenPipe:
+                    case Errno.BrokenPipe:
                         _isClosed = true;
                         _closed?.Invoke();
                         break;
