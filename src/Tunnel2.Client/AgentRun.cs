@@ -83,7 +83,7 @@ internal sealed class AgentRun
         }
 
         // The form of lines is the same for all tunnels.
-        await using var events = new AgentEventWriter(formatter, _output, _time, wantsRequests || _tunnels[0].Verbose, _tunnels.Length);
+        await using var events = new AgentEventWriter(formatter, _output, _time, wantsRequests || _tunnels[0].Verbose);
         if (files < FewFiles)
         {
             events.FewFiles(files);
@@ -107,6 +107,7 @@ internal sealed class AgentRun
         await using StatusSocket? socket = StatusSocket.TryStart(_environment, board, _time);
         var set = new TunnelSet((options, leave) => RunTunnelAsync(runner, options, events, board, error, leave), stop);
         _set = set;
+        events.MakeRoomFor(_tunnels.Length);
         set.Change([], inspector.Tunnels);
         using ServiceSupervision? supervision = ServiceSupervision.Find(
             _environment, Environment.ProcessId, _time, () => runner.IsServing, board.Describe);
@@ -128,7 +129,7 @@ internal sealed class AgentRun
         }
 
         using var over = CancellationTokenSource.CreateLinkedTokenSource(stop);
-        var reload = new TunnelFileReload(file, _environment, change => Apply(change, set, inspector, board), events);
+        var reload = new TunnelFileReload(file, _environment, change => Apply(change, set, inspector, board, events), events);
         var watch = new TunnelFileWatch(() => TunnelFileWatch.Look(file.Path), reload.Run, _time);
         Task watching = watch.RunAsync(over.Token);
         int exitCode = await set.Ended;
@@ -138,7 +139,8 @@ internal sealed class AgentRun
     }
 
     /// <summary>Ends, begins and exchanges tunnels; those that are the same are not touched.</summary>
-    private void Apply(TunnelFileChange change, TunnelSet set, AgentInspector inspector, StatusBoard board)
+    private void Apply(
+        TunnelFileChange change, TunnelSet set, AgentInspector inspector, StatusBoard board, AgentEventWriter events)
     {
         List<AgentOptions> started = [.. change.Added.Select(tunnel => inspector.Add(_prepare(tunnel.Options), null))];
         foreach (LoadedTunnel tunnel in change.Changed)
@@ -152,6 +154,7 @@ internal sealed class AgentRun
             board.Remove(name);
         }
 
+        events.MakeRoomFor(set.Running + started.Count);
         set.Change([.. change.Removed, .. change.Changed.Select(static tunnel => tunnel.Options.Name)], started);
     }
 

@@ -24,27 +24,23 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
     /// <summary>How long <see cref="DisposeAsync"/> waits for an output that does not take lines.</summary>
     public static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(1);
 
-    private readonly Channel<AgentEvent> _queue;
+    // Bounded by Post, because tunnels come and go. A channel for a single reader would not count what waits.
+    private readonly Channel<AgentEvent> _queue = Channel.CreateUnbounded<AgentEvent>();
     private readonly IAgentEventFormatter _formatter;
     private readonly TextWriter _output;
     private readonly TimeProvider _time;
     private readonly CancellationTokenSource _giveUp = new();
     private readonly Task _loop;
     private long _dropped;
+    private volatile int _capacity = Capacity;
 
     /// <param name="formatter">Writes an event.</param>
     /// <param name="output">Where to.</param>
     /// <param name="time">The clock.</param>
     /// <param name="wantsRequests">Whether requests are events.</param>
-    /// <param name="tunnels">How many tunnels have events.</param>
-    public AgentEventWriter(IAgentEventFormatter formatter, TextWriter output, TimeProvider time, bool wantsRequests, int tunnels = 1)
+    public AgentEventWriter(IAgentEventFormatter formatter, TextWriter output, TimeProvider time, bool wantsRequests)
         : base(time, wantsRequests)
     {
-        _queue = Channel.CreateBounded<AgentEvent>(new BoundedChannelOptions(Capacity + (PerTunnel * (tunnels - 1)))
-        {
-            SingleReader = true,
-            FullMode = BoundedChannelFullMode.Wait,
-        });
         _formatter = formatter;
         _output = output;
         _time = time;
@@ -63,11 +59,15 @@ internal sealed class AgentEventWriter : AgentEventSource, IAsyncDisposable
     /// </param>
     public IAgentEvents For(string tunnel, Action<AgentEvent>? observe = null) => new TunnelEvents(this, tunnel, _time, observe);
 
+    /// <summary>Sets how much can wait, before tunnels begin: the number of those that then run, with those that drain.</summary>
+    public void MakeRoomFor(int tunnels) => _capacity = Capacity + (PerTunnel * Math.Max(0, tunnels - 1));
+
     /// <inheritdoc/>
+    /// <remarks>Threads that post at the same moment may pass the limit by one event each.</remarks>
     public override void Post(AgentEvent agentEvent)
     {
-        if ((agentEvent is RequestCompletedEvent && _queue.Reader.Count >= Capacity - ReservedForState)
-            || !_queue.Writer.TryWrite(agentEvent))
+        int room = agentEvent is RequestCompletedEvent ? Capacity - ReservedForState : _capacity;
+        if (_queue.Reader.Count >= room || !_queue.Writer.TryWrite(agentEvent))
         {
             Interlocked.Increment(ref _dropped);
         }

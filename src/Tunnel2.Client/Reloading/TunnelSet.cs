@@ -27,6 +27,18 @@ internal sealed class TunnelSet
     /// </summary>
     public Task<int> Ended => _ended.Task;
 
+    /// <summary>How many run, those that drain included.</summary>
+    public int Running
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _running;
+            }
+        }
+    }
+
     /// <summary>The options of a tunnel that has not been stopped; null: there is none of that name.</summary>
     public AgentOptions? Find(string name)
     {

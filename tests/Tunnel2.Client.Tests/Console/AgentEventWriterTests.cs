@@ -12,31 +12,6 @@ public sealed class AgentEventWriterTests
 
     private readonly ManualTimeProvider _time = new();
 
-    /// <summary>An output whose reader does not read until the test lets it.</summary>
-    private sealed class StuckWriter : StringWriter
-    {
-        private readonly ManualResetEventSlim _gate = new();
-        private readonly TaskCompletionSource _reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-        public Task Reached => _reached.Task;
-
-        public void Open() => _gate.Set();
-
-        public override Task WriteLineAsync(ReadOnlyMemory<char> buffer, CancellationToken cancellationToken = default)
-        {
-            _reached.TrySetResult();
-            _gate.Wait(TimeSpan.FromSeconds(30), CancellationToken.None);
-            WriteLine(buffer.Span);
-            return Task.CompletedTask;
-        }
-
-        protected override void Dispose(bool disposing)
-        {
-            _gate.Dispose();
-            base.Dispose(disposing);
-        }
-    }
-
     /// <summary>An output whose reader has left.</summary>
     private sealed class ClosedWriter : TextWriter
     {
@@ -61,8 +36,9 @@ public sealed class AgentEventWriterTests
         const int Tunnels = 1000;
         using var output = new StuckWriter();
         var formatter = new HumanEventFormatter(ServerEndpoint.Default, verbose: true, static (_, _) => Task.FromResult(true));
-        await using (var events = new AgentEventWriter(formatter, output, _time, wantsRequests: false, Tunnels))
+        await using (var events = new AgentEventWriter(formatter, output, _time, wantsRequests: false))
         {
+            events.MakeRoomFor(Tunnels);
             for (int i = 0; i < Tunnels; i++)
             {
                 events.Connecting(ServerEndpoint.Default);

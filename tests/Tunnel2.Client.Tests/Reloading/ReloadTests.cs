@@ -3,6 +3,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Reloading;
+using Tunnel2.Client.Tests.Console;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Reloading;
@@ -182,6 +183,28 @@ public sealed class ReloadTests : IDisposable
     }
 
     [Fact]
+    public async Task A_thousand_tunnels_that_a_change_adds_lose_no_line_to_a_slow_output()
+    {
+        const int Tunnels = 1000;
+        using var output = new StuckWriter { NewLine = "\n" };
+        Write(One);
+        Task<int> running = Start(output);
+        await _started.WaitForAsync(1);
+        await output.Reached.WaitAsync(AsyncCounter.DefaultTimeout, TestContext.Current.CancellationToken);
+
+        Write(One + string.Concat(Enumerable.Range(0, Tunnels).Select(static i => $"- name: many-{i}\n  upstream: 3000\n")));
+        await LookAgainAsync();
+        await _started.WaitForAsync(Tunnels + 1);
+        await _stop.CancelAsync();
+        output.Open();
+        Assert.Equal(0, await running);
+        string[] lines = output.ToString().Split('\n');
+        string[] many = [.. lines.Where(static line => line.StartsWith("[many-", StringComparison.Ordinal))];
+        Assert.Equal(Tunnels, many.Count(static line => line.Contains("] Connecting to ", StringComparison.Ordinal)));
+        Assert.Equal(Tunnels, many.Count(static line => line.EndsWith("] Stopped", StringComparison.Ordinal)));
+    }
+
+    [Fact]
     public async Task The_program_ends_with_its_last_tunnel_also_when_a_file_is_watched()
     {
         Write(Both);
@@ -222,12 +245,13 @@ public sealed class ReloadTests : IDisposable
         await _time.TimersSet.WaitForAsync(before + 1);
     }
 
-    private Task<int> Start() => AgentCli.RunAsync(
+    private Task<int> Start(TextWriter? output = null) => AgentCli.RunAsync(
         ["start", "--config", File],
         static _ => null,
         _ => new Runner(async (options, events, stop) =>
         {
             _log.Enqueue($"+{options.Name} {options.Upstream.Port}");
+            events.Connecting(options.Server);
             var left = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
             await using CancellationTokenRegistration registration = stop.Register(left.SetResult);
             _started.Increment();
@@ -237,7 +261,7 @@ public sealed class ReloadTests : IDisposable
             _ended.Increment();
             return 0;
         }),
-        _output, _error, _stop.Token, _time);
+        output ?? _output, _error, _stop.Token, _time);
 
     private sealed class Runner(Func<AgentOptions, IAgentEvents, CancellationToken, Task<int>> run) : IAgentRunner
     {
