@@ -13,7 +13,7 @@ internal sealed class ProxyEntryMetrics
     /// <summary>The name of the meter.</summary>
     public const string MeterName = "Tunnel2.ProxyEntry";
 
-    private static readonly string[] _parkOutcomes = ["none", "returned", "timed_out", "visitor_left", "closed"];
+    private static readonly string[] _parkOutcomes = ["none", "returned", "timed_out", "visitor_left", "closed", "gave_way"];
 
     private static readonly InstrumentAdvice<double> _sessionBuckets = new()
     {

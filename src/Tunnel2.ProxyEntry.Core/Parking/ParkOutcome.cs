@@ -17,4 +17,7 @@ internal enum ParkOutcome
 
     /// <summary>ProxyEntry is stopping, so no agent will come.</summary>
     Closed,
+
+    /// <summary>All places were taken, and its name had most of them: another name's request got it.</summary>
+    GaveWay,
 }

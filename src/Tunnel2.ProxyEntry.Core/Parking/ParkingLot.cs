@@ -5,8 +5,9 @@ using Tunnel2.ProxyEntry.Sessions;
 namespace Tunnel2.ProxyEntry.Parking;
 
 /// <summary>
-/// The requests that wait for agents to come back: a list for each name, bounded for each name, in number and in bytes. All share one
-/// timer, which runs only while requests wait; deadlines are accurate to a tenth of a second. Thread-safe.
+/// The requests that wait for agents to come back: a list for each name, bounded for each name, in number and in bytes. Where all places
+/// are taken, the name that has most gives way to one that has less. All share one timer, which runs only while requests wait; deadlines
+/// are accurate to a tenth of a second. Thread-safe.
 /// </summary>
 internal sealed class ParkingLot : IDisposable
 {
@@ -68,37 +69,43 @@ internal sealed class ParkingLot : IDisposable
     /// <returns>The place, or null when there is none: too many wait, or ProxyEntry is stopping.</returns>
     public ParkedRequest? TryEnter(string name, AgentIdentity? owner, long deadline, long bytes)
     {
+        ParkedRequest place;
+        ParkedRequest? gaveWay = null;
         lock (_gate)
         {
-            if (_closed || _count >= _maxTotal || _bytes + bytes > _maxBytes)
+            _waiting.TryGetValue(name, out var list);
+            if (_closed || (list?.Count ?? 0) >= _maxPerName)
             {
                 return null;
             }
 
-            if (!_waiting.TryGetValue(name, out var list))
+            if (!HasRoomUnsynchronized(bytes, null))
             {
-                if (_maxPerName == 0)
+                gaveWay = FindToGiveWayUnsynchronized(list, bytes);
+                if (gaveWay is null)
                 {
                     return null;
                 }
 
-                _waiting.Add(name, list = []);
-            }
-            else if (list.Count >= _maxPerName)
-            {
-                return null;
+                RemoveUnsynchronized(gaveWay);
             }
 
-            var place = new ParkedRequest(this, name, owner, deadline, bytes);
+            place = new ParkedRequest(this, name, owner, deadline, bytes);
+            if (list is null)
+            {
+                _waiting.Add(name, list = []);
+            }
+
             list.Add(place);
             _bytes += bytes;
             if (_count++ == 0)
             {
                 _timer.Change(SweepPeriod, SweepPeriod);
             }
-
-            return place;
         }
+
+        gaveWay?.Complete(ParkOutcome.GaveWay);
+        return place;
     }
 
     /// <summary>
@@ -159,17 +166,68 @@ internal sealed class ParkingLot : IDisposable
     {
         lock (_gate)
         {
-            if (place.IsIn && _waiting.TryGetValue(place.Name, out var list))
+            if (place.IsIn)
             {
-                list.Remove(place);
-                if (list.Count == 0)
-                {
-                    _waiting.Remove(place.Name);
-                }
-
-                FreeUnsynchronized(place);
+                RemoveUnsynchronized(place);
             }
         }
+    }
+
+    /// <summary>Whether there is room for a request, once another one has given up its place.</summary>
+    private bool HasRoomUnsynchronized(long bytes, ParkedRequest? without) =>
+        _count - (without is null ? 0 : 1) < _maxTotal && _bytes - (without?.Bytes ?? 0) + bytes <= _maxBytes;
+
+    /// <summary>
+    /// The last request of the name that has most of what is short, places or bytes. So a few names, or a few long uploads, do not take
+    /// everything.
+    /// </summary>
+    /// <param name="own">The requests of the newcomer's name; null: there are none.</param>
+    /// <param name="bytes">What the newcomer may hold.</param>
+    /// <returns>Null: no name would still have as much as the newcomer's then.</returns>
+    private ParkedRequest? FindToGiveWayUnsynchronized(List<ParkedRequest>? own, long bytes)
+    {
+        var lacksBytes = _bytes + bytes > _maxBytes;
+        List<ParkedRequest>? largest = null;
+        var most = 0L;
+        foreach (var list in _waiting.Values)
+        {
+            if (Weight(list) is var weight && weight > most)
+            {
+                (largest, most) = (list, weight);
+            }
+        }
+
+        var wanted = (own is null ? 0 : Weight(own)) + (lacksBytes ? bytes : 1);
+        var last = largest?.FindLast(place => HasRoomUnsynchronized(bytes, place));
+        return last is not null && most - (lacksBytes ? last.Bytes : 1) >= wanted ? last : null;
+
+        long Weight(List<ParkedRequest> list)
+        {
+            if (!lacksBytes)
+            {
+                return list.Count;
+            }
+
+            var sum = 0L;
+            foreach (var place in list)
+            {
+                sum += place.Bytes;
+            }
+
+            return sum;
+        }
+    }
+
+    private void RemoveUnsynchronized(ParkedRequest place)
+    {
+        var list = _waiting[place.Name];
+        list.Remove(place);
+        if (list.Count == 0)
+        {
+            _waiting.Remove(place.Name);
+        }
+
+        FreeUnsynchronized(place);
     }
 
     private void OnTimer() => _faults.Run("waiting requests", static self => self.Sweep(), this);

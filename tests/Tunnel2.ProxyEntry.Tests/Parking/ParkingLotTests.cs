@@ -119,7 +119,7 @@ public sealed class ParkingLotTests
     [Theory]
     [InlineData("Parking:PerName=2", "web", false)]
     [InlineData("Parking:PerName=2", "api", true)]
-    [InlineData("Parking:Total=2", "api", false)]
+    [InlineData("Parking:Total=2", "web", false)]
     [InlineData("Parking:Total=3", "api", true)]
     [InlineData("Parking:PerName=0", "api", false)]
     public void There_are_so_many_places_for_a_name_and_in_all(string setting, string name, bool hasPlace)
@@ -141,6 +141,36 @@ public sealed class ParkingLotTests
         Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
         first!.Leave();
         Assert.NotNull(lot.TryEnter("web", null, 5 * Second, 2 * Megabyte));
+    }
+
+    [Fact]
+    public async Task Names_that_take_all_places_give_way_to_one_that_has_fewer_until_all_have_as_many()
+    {
+        using var lot = Create("Parking:PerName=4", "Parking:Total=8");
+        var takers = Enumerable.Range(0, 8).Select(i => Enter(lot, $"taker-{i % 2}").WaitAsync(default).AsTask()).ToList();
+        var others = Enumerable.Range(0, 2).Select(_ => Enter(lot, "web").WaitAsync(default).AsTask()).ToList();
+
+        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
+        Assert.Equal(8, lot.Count);
+        Assert.All(await Task.WhenAll(takers[6..]), static outcome => Assert.Equal(ParkOutcome.GaveWay, outcome));
+        lot.Release("web", _anybody);
+        Assert.All(await Task.WhenAll(others), static outcome => Assert.Equal(ParkOutcome.Returned, outcome));
+        Assert.DoesNotContain(takers[..6], static taker => taker.IsCompleted);
+    }
+
+    [Fact]
+    public async Task A_name_that_takes_all_bytes_gives_way_to_one_that_holds_less()
+    {
+        const long Megabyte = 1024 * 1024;
+        using var lot = Create("Parking:Megabytes=3");
+        var takers = Enumerable.Range(0, 3)
+            .Select(_ => lot.TryEnter("taker", null, 5 * Second, Megabyte)!.WaitAsync(default).AsTask()).ToList();
+
+        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, Megabyte / 2));
+        Assert.Equal(ParkOutcome.GaveWay, await takers[2]);
+        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, Megabyte / 2));
+        Assert.Null(lot.TryEnter("web", null, 5 * Second, Megabyte));
+        Assert.Equal((4, 3 * Megabyte), (lot.Count, lot.Bytes));
     }
 
     [Fact]
@@ -180,11 +210,24 @@ public sealed class ParkingLotTests
                     // In the middle of a second: time goes by in whole ones, so that no look falls so close to a deadline that it could go
                     // either way.
                     var deadline = _time.GetTimestamp() + (random.Next(3) * Second) + (Second / 2);
-                    var expected = waiting.Count < 9
-                        && waiting.Count(w => w.Name == name) < 4
-                        && waiting.Sum(static w => w.Bytes) + bytes <= 1024 * 1024;
+                    var hasRoom = HasRoom(waiting.Count, waiting.Sum(static w => w.Bytes), bytes);
+                    var ofName = waiting.Count(w => w.Name == name);
+                    var held = waiting.Sum(static w => w.Bytes);
                     var place = lot.TryEnter(name, null, deadline, bytes);
-                    Assert.Equal(expected, place is not null);
+                    if (hasRoom || ofName >= 4)
+                    {
+                        Assert.Equal(hasRoom && ofName < 4, place is not null);
+                    }
+                    else if (place is not null)
+                    {
+                        var wait = await Task.WhenAny(waiting.Select(static w => w.Wait)).WaitAsync(TimeSpan.FromSeconds(10));
+                        var gone = waiting.Single(w => w.Wait == wait);
+                        Assert.True(HasRoom(waiting.Count - 1, held - gone.Bytes, bytes));
+                        var isOfBytes = held + bytes > 1024 * 1024;
+                        await ExpectAsync(waiting, w => w.Wait == gone.Wait, ParkOutcome.GaveWay);
+                        Assert.True(Weight(gone.Name, isOfBytes) >= Weight(name, isOfBytes) + (isOfBytes ? bytes : 1));
+                    }
+
                     if (place is not null)
                     {
                         var visitor = new CancellationTokenSource();
@@ -211,6 +254,10 @@ public sealed class ParkingLotTests
             Assert.Equal(waiting.Sum(static w => w.Bytes), lot.Bytes);
             Assert.DoesNotContain(waiting, static w => w.Wait.IsCompleted);
         }
+
+        static bool HasRoom(int count, int held, int bytes) => count < 9 && held + bytes <= 1024 * 1024;
+
+        int Weight(string name, bool isOfBytes) => waiting.Where(w => w.Name == name).Sum(w => isOfBytes ? w.Bytes : 1);
     });
 
     [Fact]
