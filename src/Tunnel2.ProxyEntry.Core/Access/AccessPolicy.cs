@@ -19,7 +19,7 @@ internal sealed class AccessPolicy
     private readonly Lock _gate = new();
     private readonly AccessSet[] _sets;
     private readonly LoginKey[] _wrong = new LoginKey[RememberedWrong];
-    private readonly Dictionary<LoginKey, Task<bool>> _checks = [];
+    private readonly Dictionary<LoginKey, Task<bool?>> _checks = [];
     private int _wrongCount;
 
     /// <param name="sets">The rules of each side, at least one.</param>
@@ -53,6 +53,9 @@ internal sealed class AccessPolicy
 
     /// <summary>The public name of the session.</summary>
     public string Tunnel { get; init; } = "";
+
+    /// <summary>Whose logins take turns with those of others; see <see cref="PasswordChecks"/>.</summary>
+    public string Owner { get; init; } = "";
 
     /// <summary>The gate where visitors sign in, and the tunnel; null: they do not.</summary>
     public SignInPlace? Place { get; init; }
@@ -98,7 +101,7 @@ internal sealed class AccessPolicy
     public byte[]? UserOf(BasicLogin login) => FindKnown(login.User, login.Key)?.Name;
 
     /// <summary>The check of the same login that runs already; null: none does.</summary>
-    public Task<bool>? FindCheck(BasicLogin login)
+    public Task<bool?>? FindCheck(BasicLogin login)
     {
         lock (_gate)
         {
@@ -109,8 +112,8 @@ internal sealed class AccessPolicy
     /// <summary>Checks a login by the slow hash, on the pool; the same login of several requests once.</summary>
     /// <param name="login">The login.</param>
     /// <param name="checks">Bounds how many are computed at once.</param>
-    /// <returns>Whether it is right; null: too many are checked.</returns>
-    public Task<bool>? CheckAsync(BasicLogin login, PasswordChecks checks)
+    /// <returns>Whether it is right, null when it was not checked after all; no task: too many are checked.</returns>
+    public Task<bool?>? CheckAsync(BasicLogin login, PasswordChecks checks)
     {
         lock (_gate)
         {
@@ -119,31 +122,40 @@ internal sealed class AccessPolicy
                 return running;
             }
 
-            if (_checks.Count >= MostChecks || checks.TryRun(() => Check(login)) is not { } check)
+            if (_checks.Count >= MostChecks || checks.TryRun(Owner, () => Matches(login)) is not { } check)
             {
                 return null;
             }
 
-            return _checks[login.Key] = check;
+            return _checks[login.Key] = FinishAsync(login, check);
         }
     }
 
-    private bool Check(BasicLogin login)
+    private bool Matches(BasicLogin login)
     {
         var isRight = true;
+        foreach (var set in _sets)
+        {
+            isRight &= !set.NeedsLogin || set.Matches(login);
+        }
+
+        return isRight;
+    }
+
+    private async Task<bool?> FinishAsync(BasicLogin login, Task<bool?> check)
+    {
+        bool? isRight = null;
         try
         {
-            foreach (var set in _sets)
-            {
-                isRight &= !set.NeedsLogin || set.Matches(login);
-            }
+            // Never at once: the caller notes the check first, under the lock.
+            isRight = await check.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         }
         finally
         {
             lock (_gate)
             {
                 _checks.Remove(login.Key);
-                if (!isRight)
+                if (isRight == false)
                 {
                     _wrong[_wrongCount++ % RememberedWrong] = login.Key;
                     _wrongCount = _wrongCount == 2 * RememberedWrong ? RememberedWrong : _wrongCount;

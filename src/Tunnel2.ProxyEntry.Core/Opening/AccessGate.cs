@@ -245,15 +245,25 @@ internal sealed partial class AccessGate
             }
         }
 
-        bool isRight;
+        bool? result;
         try
         {
-            isRight = await check!.WaitAsync(exchange.VisitorLeft).ConfigureAwait(false);
+            result = await check!.WaitAsync(exchange.VisitorLeft).ConfigureAwait(false);
         }
         catch (OperationCanceledException)
         {
             // The visitor left: no answer reaches it. The attempt counts, so that leaving early gains nothing.
             return (ProxyError.LoginRequired, TimeSpan.Zero);
+        }
+
+        if (result is not { } isRight)
+        {
+            if (isOwn)
+            {
+                _attempts.Return(address, policy.Budget);
+            }
+
+            return (ProxyError.TooManyLogins, TimeSpan.FromSeconds(1));
         }
 
         _metrics.LoginChecked(isRight);

@@ -43,6 +43,7 @@ internal static class SessionAccess
         session.Access = sets.Count == 0 ? null : new AccessPolicy([.. sets], session.Logins)
         {
             Tunnel = session.Name,
+            Owner = session.Holder ?? session.Owner.Value,
             Place = gate is null ? null : new SignInPlace(gate, session.Name),
         };
     }

@@ -5,12 +5,10 @@ using Tunnel2.ProxyEntry.Access;
 
 namespace Tunnel2.ProxyEntry.Tests.Access;
 
-public sealed class AccessPolicyTests : IDisposable
+public sealed class AccessPolicyTests
 {
     private static readonly AccessUser _alice = User("alice", "secret");
     private readonly PasswordChecks _checks = new();
-
-    public void Dispose() => _checks.Dispose();
 
     [Theory]
     [InlineData("", "", "192.0.2.1", true)]
@@ -117,13 +115,13 @@ public sealed class AccessPolicyTests : IDisposable
     {
         // One check holds the only place of a set with one place; the rest of this test's checks wait for it.
         using var held = new ManualResetEventSlim();
-        var blockers = Enumerable.Range(0, Math.Max(1, Environment.ProcessorCount / 2)).Select(_ => _checks.TryRun(() =>
+        var blockers = Enumerable.Range(0, Math.Max(1, Environment.ProcessorCount / 2)).Select(_ => _checks.TryRun("other", () =>
         {
             held.Wait();
             return true;
         })!).ToList();
         var policy = Policy(new AccessSet([_alice], [], []));
-        var running = new List<Task<bool>>();
+        var running = new List<Task<bool?>>();
         for (var i = 0; i < 8; i++)
         {
             running.Add(policy.CheckAsync(LoginOf(policy, $"alice:{i}"), _checks)!);
@@ -133,7 +131,7 @@ public sealed class AccessPolicyTests : IDisposable
         Assert.Same(running[3], policy.FindCheck(LoginOf(policy, "alice:3")));
         Assert.Null(policy.CheckAsync(LoginOf(policy, "alice:8"), _checks));
         held.Set();
-        Assert.All(await Task.WhenAll(running), Assert.False);
+        Assert.All(await Task.WhenAll(running), static isRight => Assert.False(isRight));
         Assert.Null(policy.FindCheck(LoginOf(policy, "alice:8")));
         Assert.True(await policy.CheckAsync(LoginOf(policy, "alice:secret"), _checks)!);
         await Task.WhenAll(blockers);
@@ -143,8 +141,8 @@ public sealed class AccessPolicyTests : IDisposable
     public async Task Checks_that_run_or_wait_are_bounded()
     {
         using var held = new ManualResetEventSlim();
-        var taken = new List<Task<bool>>();
-        while (_checks.TryRun(() => held.Wait(Timeout.Infinite)) is { } check)
+        var taken = new List<Task<bool?>>();
+        while (_checks.TryRun("one", () => held.Wait(Timeout.Infinite)) is { } check)
         {
             taken.Add(check);
         }
@@ -152,7 +150,62 @@ public sealed class AccessPolicyTests : IDisposable
         Assert.Equal(64, taken.Count);
         held.Set();
         await Task.WhenAll(taken);
-        Assert.True(await _checks.TryRun(static () => true)!);
+        Assert.True(await _checks.TryRun("one", static () => true)!);
+    }
+
+    [Fact]
+    public async Task An_owner_with_few_checks_gets_a_place_and_the_next_turn_while_another_takes_all()
+    {
+        using var held = new ManualResetEventSlim();
+        var done = new List<string>();
+        var taken = new List<Task<bool?>>();
+        while (_checks.TryRun("taker", () => Note("taker")) is { } check)
+        {
+            taken.Add(check);
+        }
+
+        var other = _checks.TryRun("other", () => Note("other"))!;
+        held.Set();
+
+        Assert.Null(await taken[^1]);
+        Assert.True(await other);
+        Assert.All(await Task.WhenAll(taken[..^1]), static isRight => Assert.True(isRight));
+
+        // Those that ran already, and as many that had their turn before or beside it.
+        Assert.InRange(done.IndexOf("other"), 0, 2 * Math.Max(1, Environment.ProcessorCount / 2));
+        Assert.True(await _checks.TryRun("taker", static () => true)!);
+
+        bool Note(string owner)
+        {
+            held.Wait();
+            lock (done)
+            {
+                done.Add(owner);
+            }
+
+            return true;
+        }
+    }
+
+    [Fact]
+    public async Task A_login_whose_place_went_to_another_owner_was_not_checked_and_is_no_wrong_one()
+    {
+        using var held = new ManualResetEventSlim();
+        var policy = Policy(new AccessSet([_alice], [], []));
+        var running = Math.Max(1, Environment.ProcessorCount / 2);
+        var others = Enumerable.Range(0, running).Select(_ => _checks.TryRun("other", () => held.Wait(Timeout.Infinite))!).ToList();
+        var waiting = Enumerable.Range(0, 8).Select(i => policy.CheckAsync(LoginOf(policy, $"alice:{i}"), _checks)!).ToList();
+        for (var owner = running + waiting.Count; owner <= 64; owner++)
+        {
+            others.Add(_checks.TryRun($"owner-{owner}", static () => true)!);
+        }
+
+        Assert.Null(await waiting[^1]);
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:7"), out _, out var login));
+        Assert.Null(policy.FindCheck(login!));
+        held.Set();
+        await Task.WhenAll([.. waiting, .. others]);
+        Assert.Equal(LoginState.Wrong, policy.Judge(Basic("alice:0"), out _, out _));
     }
 
     private static BasicLogin LoginOf(AccessPolicy policy, string pair)

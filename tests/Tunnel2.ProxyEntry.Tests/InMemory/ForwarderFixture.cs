@@ -149,7 +149,6 @@ internal sealed class ForwarderFixture : IDisposable
 
     public void Dispose()
     {
-        _checks.Dispose();
         _tokens.Dispose();
         Watchdog.Dispose();
         Lot.Dispose();
