@@ -35,7 +35,7 @@ internal static class HttpProxy
             AnswerHeadStatus.Malformed when FirstBytes.AreTls(answer.FirstBytes) => Fail(
                 ConnectFailureReason.ProxyFailed, "speaks TLS at this port: write it https://"),
             AnswerHeadStatus.Malformed => Fail(
-                ConnectFailureReason.ProxyFailed, $"did not answer in HTTP{Beginning(answer)}: is this the port of an HTTP proxy?"),
+                ConnectFailureReason.ProxyFailed, $"did not answer in HTTP{Beginning(answer)}: another port may be that of the proxy"),
             _ when answer.StatusCode == 407 => Fail(ConnectFailureReason.ProxyAuthentication, Unauthenticated(proxy, answer)),
             _ when answer.StatusCode is < 200 or > 299 => Fail(
                 ConnectFailureReason.ProxyRefused, $"answered {answer.StatusText} and does not connect to that port"),

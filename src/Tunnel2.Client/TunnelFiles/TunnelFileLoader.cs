@@ -2,6 +2,7 @@ using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Logins;
 using Tunnel2.Client.Variables;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.TunnelFiles;
 
@@ -64,6 +65,7 @@ internal static class TunnelFileLoader
 
         var tunnels = new List<LoadedTunnel>();
         var names = new Dictionary<string, int>(StringComparer.OrdinalIgnoreCase);
+        var ports = new Dictionary<(ServerEndpoint Server, SessionKind Kind, int Port), int>();
         foreach (TunnelFileSection tunnel in file.Tunnels)
         {
             AgentOptionsInput input = Fill(path, flags, tunnel, file.Top);
@@ -79,20 +81,14 @@ internal static class TunnelFileLoader
 
             AgentOptionsParseResult result = AgentOptionsParser.Parse(input);
             mistakes.AddRange(result.Mistakes.Select(mistake => new TunnelFileMistake(LineOf(mistake, path), mistake.ToString())));
-            foreach (string name in result.Options is { } read
-                ? read.Wanted.Select(static one => one.Name)
-                : input["--name"]?.Split('\n') ?? [])
-            {
-                if (!names.TryAdd(name, tunnel.Line))
-                {
-                    string key = name.Contains('.') ? "domain" : "name";
+            bool isPortFree = result.Options is not { RemotePort: > 0 and var port, Kind: var kind, Server: var server }
+                || TryTake(ports, (server, kind, port), tunnel, "remote-port", path, $"remote-port: {port} is the port", mistakes);
 
-                    // Agents that share a port have a name that no user wrote.
-                    int own = tunnel.Values.FirstOrDefault(pair => pair.Key.Name == key).Value.Line;
-                    int line = own > 0 ? own : tunnel.Line;
-                    mistakes.Add(new TunnelFileMistake(
-                        line, $"{path}:{line}: name: '{name}' is the name of the tunnel of line {names[name]} already"));
-                }
+            // Agents that share a port have a name that no user wrote: their port says enough.
+            string[] written = input["--name"]?.Split('\n') ?? [];
+            foreach (string name in isPortFree ? result.Options?.Wanted.Select(static one => one.Name) ?? written : written)
+            {
+                TryTake(names, name, tunnel, name.Contains('.') ? "domain" : "name", path, $"name: '{name}' is the name", mistakes);
             }
 
             if (result.Options is not null)
@@ -106,6 +102,31 @@ internal static class TunnelFileLoader
         return mistakes.Count == 0
             ? new TunnelFileLoad(tunnels, [])
             : new TunnelFileLoad([], [.. mistakes.OrderBy(static mistake => mistake.Line).Distinct()]);
+    }
+
+    /// <summary>Takes for a tunnel what only one of a file can have, or notes the mistake.</summary>
+    /// <param name="taken">What is taken, with the line of its tunnel.</param>
+    /// <param name="wanted">What the tunnel wants.</param>
+    /// <param name="tunnel">The tunnel.</param>
+    /// <param name="key">The key that says so, where the file has it.</param>
+    /// <param name="path">The file's name in messages.</param>
+    /// <param name="words">What it is, as the message begins.</param>
+    /// <param name="mistakes">Gets the mistake.</param>
+    /// <returns>Whether it was free.</returns>
+    private static bool TryTake<T>(
+        Dictionary<T, int> taken, T wanted, TunnelFileSection tunnel, string key, string path, string words,
+        List<TunnelFileMistake> mistakes)
+        where T : notnull
+    {
+        if (taken.TryAdd(wanted, tunnel.Line))
+        {
+            return true;
+        }
+
+        int own = tunnel.Values.FirstOrDefault(pair => pair.Key.Name == key).Value.Line;
+        int line = own > 0 ? own : tunnel.Line;
+        mistakes.Add(new TunnelFileMistake(line, $"{path}:{line}: {words} of the tunnel of line {taken[wanted]} already"));
+        return false;
     }
 
     private static string ReadFile(string path)

@@ -229,9 +229,50 @@ public sealed class TunnelFileTests
         const string file = "tunnels:\n  - upstream: 22\n    protocol: tcp\n    pool: true\n    remote-port: 20005\n";
         Assert.Equal("tcp-20005", Assert.Single(Accepted(file)).Name);
         Assert.Equal(
-            "tunnels.yml:6: name: 'tcp-20005' is the name of the tunnel of line 2 already",
+            "tunnels.yml:9: remote-port: 20005 is the port of the tunnel of line 2 already",
             Assert.Single(Mistakes(file + file[(file.IndexOf('\n') + 1)..])));
     }
+
+    [Fact]
+    public void A_port_is_one_tunnels_of_a_file()
+    {
+        Assert.Equal(
+            [
+                "tunnels.yml:9: remote-port: 20005 is the port of the tunnel of line 2 already",
+                "tunnels.yml:13: name: 'db' is the name of the tunnel of line 6 already",
+                "tunnels.yml:16: remote-port: 20005 is the port of the tunnel of line 2 already",
+            ],
+            Mistakes(
+                """
+                tunnels:
+                  - name: ssh
+                    upstream: 22
+                    protocol: tcp
+                    remote-port: 20005
+                  - name: db
+                    upstream: 5432
+                    protocol: tcp
+                    remote-port: 20005
+                  - upstream: 53
+                    protocol: udp
+                    remote-port: 20005
+                  - name: db
+                    upstream: 23
+                    protocol: tcp
+                    remote-port: 20005
+                """));
+    }
+
+    [Fact]
+    public void A_port_of_another_server_or_protocol_is_another_port() => Assert.Equal(
+        3,
+        Accepted(
+            """
+            tunnels:
+              - { upstream: 22, protocol: tcp, remote-port: 20005 }
+              - { upstream: 53, protocol: udp, remote-port: 20005 }
+              - { upstream: 22, protocol: tcp, remote-port: 20005, server: "[::1]:12001" }
+            """).Count);
 
     [Fact]
     public void Every_mistake_is_reported_with_its_line()

@@ -72,6 +72,7 @@ public sealed class HttpProxyTests
             Assert.Contains("http://proxy.example.com:3128", failure.Message, StringComparison.Ordinal);
             Assert.DoesNotContain("s3cret", failure.Message, StringComparison.Ordinal);
             Assert.DoesNotContain('\u001b', failure.Message);
+            Assert.Matches("[^.?]\\.$", failure.Message);
         }
     }
 
