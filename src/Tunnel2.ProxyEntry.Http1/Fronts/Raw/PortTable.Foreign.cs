@@ -87,7 +87,7 @@ internal sealed partial class PortTable
             return;
         }
 
-        if (_visitors.Count + _descriptors >= _visitors.Most)
+        if (!HasDescriptorsUnsynchronized())
         {
             return;
         }

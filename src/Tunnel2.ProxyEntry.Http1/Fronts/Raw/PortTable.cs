@@ -29,6 +29,9 @@ internal sealed partial class PortTable : IDisposable
     /// <summary>The same, if the port will probably be free in a moment.</summary>
     private static readonly TimeSpan _soon = TimeSpan.FromSeconds(2);
 
+    /// <summary>Which part of the places of visitors' connections the listeners of a table may take: ports keep out no visitor.</summary>
+    private const int Share = 4;
+
     private readonly Lock _gate = new();
     private readonly SortedDictionary<int, PublicPort> _ports = [];
     private readonly SessionKind _kind;
@@ -43,6 +46,7 @@ internal sealed partial class PortTable : IDisposable
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly ITimer _timer;
+    private int _placesTaken;
     private bool _isStopped;
 
     /// <param name="kind">What its sessions carry.</param>
@@ -287,7 +291,7 @@ internal sealed partial class PortTable : IDisposable
 
         if (entry.Listener is null)
         {
-            if (_visitors.Count + _descriptors >= _visitors.Most)
+            if (!HasDescriptorsUnsynchronized())
             {
                 return Refuse("The server has no open files left for a further port.", _later);
             }
@@ -309,6 +313,10 @@ internal sealed partial class PortTable : IDisposable
         return new TunnelPort(new Lease(this, entry), null) { IsKnown = isKnown };
     }
 
+    /// <summary>Whether there are descriptors for a further listener.</summary>
+    private bool HasDescriptorsUnsynchronized() =>
+        _visitors.Count + _descriptors < _visitors.Most && _placesTaken + _descriptors <= _visitors.Most / Share;
+
     /// <returns>Why it cannot; null: it listens.</returns>
     private SocketError? ListenUnsynchronized(PublicPort entry)
     {
@@ -324,6 +332,7 @@ internal sealed partial class PortTable : IDisposable
         for (var i = 0; i < _descriptors && _visitors.TryEnter(null, out var place); i++)
         {
             entry.Places.Add(place);
+            _placesTaken++;
         }
 
         return null;
@@ -403,6 +412,7 @@ internal sealed partial class PortTable : IDisposable
     {
         port.Listener?.Dispose();
         port.Listener = null;
+        _placesTaken -= port.Places.Count;
         port.Places.ForEach(_visitors.Leave);
         port.Places.Clear();
     }

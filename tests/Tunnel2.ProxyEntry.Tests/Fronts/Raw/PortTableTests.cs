@@ -181,6 +181,18 @@ public sealed class PortTableTests : IDisposable
     }
 
     [Fact]
+    public void Listeners_leave_three_quarters_of_the_places_to_visitors()
+    {
+        _visitors.Set(16, 16);
+        var leases = new[] { Take("n0", _ann), Take("n1", _ann) };
+        AssertRefused(_table.Take("n2", _ben, 0, takesAnother: true), "The server has no open files left for a further port.", 10);
+        Assert.Equal(4, _visitors.Count);
+        leases[0].Dispose();
+        Take("n2", _ben).Dispose();
+        leases[1].Dispose();
+    }
+
+    [Fact]
     public void A_server_that_stops_gives_no_ports_and_closes_all()
     {
         var lease = Take("web", _ann);
@@ -194,6 +206,7 @@ public sealed class PortTableTests : IDisposable
     [Fact]
     public void An_agent_finds_its_port_again_after_a_restart_of_the_server()
     {
+        _visitors.Set(400, 400);
         using var before = Create(new PortRange(First, First + 9_999));
         using var after = Create(new PortRange(First, First + 9_999));
         for (var i = 0; i < 20; i++)
