@@ -69,6 +69,13 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// <summary>Opens a connection.</summary>
     public ValueTask<NpgsqlConnection> OpenAsync(CancellationToken cancellationToken) => _source.OpenConnectionAsync(cancellationToken);
 
+    /// <summary>
+    /// Hands a caller's wish to end on to a limit, in the pool: on the thread that wishes, Npgsql first asks the database to cancel the
+    /// statement, on a connection of its own. A node that stops would wait for each of its statements in turn, where the database hangs.
+    /// </summary>
+    public static CancellationTokenRegistration HandOn(CancellationToken caller, CancellationTokenSource limit) =>
+        caller.UnsafeRegister(static limit => _ = ((CancellationTokenSource)limit!).CancelAsync(), limit);
+
     /// <summary>The limit of one of several parts of a call.</summary>
     public CancellationTokenSource Limit(CancellationToken call)
     {
@@ -183,8 +190,8 @@ internal sealed class PostgresConnections : IAsyncDisposable
     private async Task<T> RunAsync<T>(
         Func<NpgsqlConnection, CancellationToken, Task<T>> call, TimeSpan deadline, CancellationToken cancellationToken)
     {
-        using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        limit.CancelAfter(deadline);
+        using var limit = new CancellationTokenSource(deadline);
+        using var handing = HandOn(cancellationToken, limit);
         try
         {
             var connection = await _source.OpenConnectionAsync(limit.Token).ConfigureAwait(false);

@@ -96,7 +96,8 @@ internal static class PostgresListener
     public static async Task ExecuteAsync(
         PostgresConnections connections, NpgsqlConnection connection, string text, CancellationToken cancellationToken)
     {
-        using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        using var limit = new CancellationTokenSource();
+        using var handing = PostgresConnections.HandOn(cancellationToken, limit);
         var process = connection.ProcessID;
         var command = new NpgsqlCommand(text, connection);
         await using (command.ConfigureAwait(false))

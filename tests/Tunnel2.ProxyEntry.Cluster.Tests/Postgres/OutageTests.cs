@@ -4,6 +4,7 @@ using Tunnel2.ProxyEntry.Cluster.Postgres;
 using Tunnel2.ProxyEntry.Cluster.Stores;
 using Tunnel2.ProxyEntry.Cluster.Tests.Model;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 
@@ -28,6 +29,36 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
     {
         var node = await StartAsync("n1");
         await CheckOutageAsync(node, () => Run(server.Freeze), () => Run(server.Thaw));
+    }
+
+    /// <summary>It takes no request to cancel a call either: a node that stops would wait for each of its calls in turn.</summary>
+    [Fact]
+    public async Task A_database_that_hangs_does_not_hold_up_what_ends_its_calls()
+    {
+        // A call may take longer than the test waits.
+        await using var connections = new PostgresConnections(await server.CreateDatabaseAsync(Ending), TimeSpan.FromMinutes(5));
+        using var stop = new CancellationTokenSource();
+        var begun = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var call = connections.CallAsync(
+            async (connection, token) =>
+            {
+                await using var command = new Npgsql.NpgsqlCommand("select pg_sleep(600)", connection);
+                var running = command.ExecuteNonQueryAsync(token);
+                begun.SetResult();
+                return await running;
+            },
+            stop.Token);
+        await begun.Task.WaitAsync(AsyncCounter.DefaultTimeout, Ending);
+        server.Freeze();
+        try
+        {
+            await stop.CancelAsync().WaitAsync(AsyncCounter.DefaultTimeout, Ending);
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(() => call);
+        }
+        finally
+        {
+            server.Thaw();
+        }
     }
 
     [Fact]
