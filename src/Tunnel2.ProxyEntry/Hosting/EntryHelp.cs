@@ -89,6 +89,7 @@ internal static class EntryHelp
           cluster drain           takes a node out of service, or with --undo back into it
           health                  asks a running server whether it is ready
           help                    this text, or that of one command
+          version                 the version
 
         Settings come from section Tunnel2 of appsettings.json (beside the program, then in the working directory), from the environment
         (Tunnel2__Domain=…) and from the command line (--Tunnel2:Domain=…); the last one wins. The ones that most people need:
@@ -329,7 +330,7 @@ internal static class EntryHelp
             return For(args[0]) ?? Main;
         }
 
-        return args.Any(static arg => arg is "--version" or "-v") ? Version + "\n" : null;
+        return args is ["version"] || args.Any(static arg => arg is "--version" or "-v") ? Version + "\n" : null;
     }
 
     private static string? For(string command) => command switch

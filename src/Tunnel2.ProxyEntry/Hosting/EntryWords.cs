@@ -18,6 +18,7 @@ internal static class EntryWords
         ("cluster", ["init", "status", "nodes", "drain"]),
         ("health", []),
         ("help", []),
+        ("version", []),
     ];
 
     /// <summary>The commands that have two names: both forms mean the first one's command.</summary>
@@ -29,7 +30,7 @@ internal static class EntryWords
 
     /// <summary>The names of all commands.</summary>
     public static IEnumerable<string> Commands =>
-        _commands.Select(static command => command.First).Where(static name => name != "help");
+        _commands.Select(static command => command.First).Where(static name => name is not ("help" or "version"));
 
     /// <summary>All commands with their second words, such as <c>token create</c>.</summary>
     public static IEnumerable<string> Lines => _commands.SelectMany(static command =>

@@ -27,6 +27,7 @@ public sealed class EntryHelpTests
     [InlineData("health -?", "usage: tunnel2-entry health")]
     [InlineData("--version", "tunnel2-entry ")]
     [InlineData("-v", "tunnel2-entry ")]
+    [InlineData("version", "tunnel2-entry ")]
     public void Help_and_version_need_no_settings(string line, string beginning)
     {
         var text = EntryHelp.Asked(line.Split(' '));
