@@ -22,6 +22,8 @@ internal static class DoctorCommand
 {
     private const int FewFiles = 4096;
     private const string Upstream = "<upstream>";
+    private const string NoUrl =
+        "not looked at, nor the name: the token is for certain names, and a session with another one learns no public URL";
 
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(5);
 
@@ -172,8 +174,9 @@ internal static class DoctorCommand
         Finding version = Finding.Ok("version", $"tunnel2 {HelpText.VersionNumber} and the server have a protocol version in common");
         return end switch
         {
-            null or { Rejection.Reason: RejectionReason.NameNotAllowed or RejectionReason.NameTaken or RejectionReason.NameKept } =>
-                ([tls, version, token], urls),
+            null => ([tls, version, token], urls),
+            { Rejection.Reason: RejectionReason.NameNotAllowed or RejectionReason.NameTaken or RejectionReason.NameKept } =>
+                ([tls, version, token, Finding.Skipped("public", NoUrl)], urls),
             { Failure.Reason: ConnectFailureReason.TlsFailed } => (
                 [
                     Finding.Wrong(

@@ -181,6 +181,26 @@ public sealed class DoctorTests
         Assert.Contains(name, wrong);
     }
 
+    /// <summary>The usual token: 'token create --name web' makes one that is for that name alone.</summary>
+    [Fact]
+    public async Task What_a_token_for_certain_names_keeps_from_being_looked_at_is_said()
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        int code = await AgentCli.RunAsync(
+            ["doctor", "--server", "127.0.0.1:1", "--name", "web", "--token", "right"], static _ => null,
+            _ => new Runner((_, events) =>
+            {
+                events.ConnectionEnded(ConnectionEnd.RejectedPermanently(
+                    new Rejection(RejectionReason.NameNotAllowed, nameof(RejectionReason.NameNotAllowed), "")));
+                return Task.FromResult(3);
+            }),
+            output, TextWriter.Null, TestContext.Current.CancellationToken);
+
+        Assert.Contains("ok       token    the server accepts it\n", output.ToString(), StringComparison.Ordinal);
+        Assert.Contains("skipped  public   not looked at, nor the name: ", output.ToString(), StringComparison.Ordinal);
+        Assert.Equal(5, code);
+    }
+
     private static async Task ServeAsync(TcpListener listener, string line, string body, CancellationToken stop)
     {
         while (true)
