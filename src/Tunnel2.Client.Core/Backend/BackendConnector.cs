@@ -392,6 +392,7 @@ internal sealed class BackendConnector
         try
         {
             socket.NoDelay = true;
+            SilentPeers.AskOn(socket);
             await socket.ConnectAsync(endPoint, cancellationToken).ConfigureAwait(false);
             return new Opening(new SocketTransport(socket, isUplink: false), endPoint.Address, SocketError.Success);
         }

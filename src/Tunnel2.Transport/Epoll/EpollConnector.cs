@@ -110,6 +110,7 @@ internal static class EpollConnector
         var on = 1;
         _ = Libc.SetSocketOption(descriptor, Libc.IpProtoTcp, Libc.TcpNoDelay, &on, sizeof(int));
         UnsentBytes.LimitOn(descriptor);
+        SilentPeers.AskOn(descriptor);
         LoopbackCongestion.ApplyTo(descriptor, endPoint.Address);
         var address = stackalloc byte[SocketAddressBytes.MaxLength];
         return Connect(descriptor, address, SocketAddressBytes.Write(endPoint, new Span<byte>(address, SocketAddressBytes.MaxLength)));

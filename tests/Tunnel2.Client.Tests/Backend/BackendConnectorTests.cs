@@ -5,6 +5,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.Client.Tests.Backend;
 
@@ -115,6 +116,26 @@ public sealed class BackendConnectorTests
         Assert.Null(connection);
         Assert.Equal(BackendFailure.Connect(StreamResetDetail.ConnectTimeout), failure);
         await server.ConnectionsDone.WaitForAsync(1);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task The_system_asks_a_silent_service_whether_its_machine_is_still_there(bool isOnLoop)
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Reads /proc.");
+        Assert.SkipUnless(!isOnLoop || EngineSetup.HasEpoll, "epoll");
+        using var engine = isOnLoop ? new EpollEngine(1) : null;
+        await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        var (connection, _) = await Connector("127.0.0.1", server.Port).ConnectAsync(null, CancellationToken.None, engine?.Loops[0]);
+        using (connection)
+        {
+            // The agent's end is the established one whose peer is the service; 02 is the kernel's word for the timer of keepalive.
+            string own = (await File.ReadAllLinesAsync("/proc/net/tcp"))
+                .Single(line => line.Split(' ', StringSplitOptions.RemoveEmptyEntries) is [_, _, var peer, "01", ..]
+                    && peer.EndsWith($":{server.Port:X4}", StringComparison.Ordinal));
+            Assert.StartsWith("02:", own.Split(' ', StringSplitOptions.RemoveEmptyEntries)[5], StringComparison.Ordinal);
+        }
     }
 
     private static BackendConnector Connector(string host, int port) => new(new BackendTarget(false, host, port), new BufferPool());

@@ -12,6 +12,7 @@ using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Transport.Engine;
 using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
@@ -23,13 +24,6 @@ internal sealed class RawListener : IDisposable
 {
     private const string FaultPlace = "visitor's connection";
     private const int Backlog = 1024;
-
-    /// <summary>Seconds of silence after which a peer's system is asked whether it is still there.</summary>
-    private const int KeepAliveAfter = 60;
-
-    /// <summary>Seconds between the questions.</summary>
-    private const int KeepAliveBetween = 15;
-    private const int KeepAliveQuestions = 4;
 
     /// <summary>Makes connections over .NET's sockets; never disposed of, because they outlive their listener.</summary>
     private static readonly Lazy<SocketConnectionContextFactory> _connections =
@@ -99,7 +93,7 @@ internal sealed class RawListener : IDisposable
         var bound = UplinkListener.Bind(endPoint);
         try
         {
-            AskSilentPeers(bound);
+            SilentPeers.AskOn(bound);
             return new RawListener(bound, engine, limits, visitors, balancers, serve, timeProvider);
         }
         catch
@@ -125,24 +119,6 @@ internal sealed class RawListener : IDisposable
         _stopping.Cancel();
         _socket?.Dispose();
         _stopping.Dispose();
-    }
-
-    /// <summary>
-    /// A silent connection has no limit, so a peer that is gone must be noticed in another way. Accepted connections inherit the options.
-    /// </summary>
-    private static void AskSilentPeers(Socket listener)
-    {
-        try
-        {
-            listener.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
-            listener.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, KeepAliveAfter);
-            listener.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, KeepAliveBetween);
-            listener.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, KeepAliveQuestions);
-        }
-        catch (SocketException)
-        {
-            // A system without these options keeps its own.
-        }
     }
 
     private void OnAccepted(EpollLoop loop, int descriptor, IPEndPoint? remote)
