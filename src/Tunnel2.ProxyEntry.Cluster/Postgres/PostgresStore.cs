@@ -243,10 +243,12 @@ internal sealed partial class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
+    /// <remarks>Ends at once when that is wished. The connection ends a moment later, also where the database hangs.</remarks>
     public Task ListenAsync(
         Action listening, Action<NameNotice> heard, Action<string> asked, Action<string> shared,
         CancellationToken cancellationToken) =>
-        PostgresListener.RunAsync(_connections, () => Volatile.Read(ref _channel), listening, heard, asked, shared, cancellationToken);
+        PostgresListener.RunAsync(_connections, () => Volatile.Read(ref _channel), listening, heard, asked, shared, cancellationToken)
+            .WaitAsync(cancellationToken);
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => _connections.DisposeAsync();
