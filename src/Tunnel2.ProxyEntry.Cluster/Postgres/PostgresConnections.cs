@@ -73,7 +73,7 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// Hands a caller's wish to end on to a limit, in the pool: on the thread that wishes, Npgsql first asks the database to cancel the
     /// statement, on a connection of its own. A node that stops would wait for each of its statements in turn, where the database hangs.
     /// </summary>
-    public static CancellationTokenRegistration HandOn(CancellationToken caller, CancellationTokenSource limit) =>
+    public static CancellationTokenRegistration HandOn(CancellationTokenSource limit, CancellationToken caller) =>
         caller.UnsafeRegister(static limit => _ = ((CancellationTokenSource)limit!).CancelAsync(), limit);
 
     /// <summary>The limit of one of several parts of a call.</summary>
@@ -191,7 +191,7 @@ internal sealed class PostgresConnections : IAsyncDisposable
         Func<NpgsqlConnection, CancellationToken, Task<T>> call, TimeSpan deadline, CancellationToken cancellationToken)
     {
         using var limit = new CancellationTokenSource(deadline);
-        using var handing = HandOn(cancellationToken, limit);
+        using var handing = HandOn(limit, cancellationToken);
         try
         {
             var connection = await _source.OpenConnectionAsync(limit.Token).ConfigureAwait(false);

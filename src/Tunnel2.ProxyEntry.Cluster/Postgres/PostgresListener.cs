@@ -97,7 +97,7 @@ internal static class PostgresListener
         PostgresConnections connections, NpgsqlConnection connection, string text, CancellationToken cancellationToken)
     {
         using var limit = new CancellationTokenSource();
-        using var handing = PostgresConnections.HandOn(cancellationToken, limit);
+        using var handing = PostgresConnections.HandOn(limit, cancellationToken);
         var process = connection.ProcessID;
         var command = new NpgsqlCommand(text, connection);
         await using (command.ConfigureAwait(false))
