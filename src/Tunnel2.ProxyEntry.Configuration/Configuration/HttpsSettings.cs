@@ -14,8 +14,8 @@ internal sealed class HttpsSettings(SettingsReader read)
     public int? Redirect { get; } = read.Value<int?>(
         RedirectKey, "off", "on, off, a port",
         "answers visitors of `Public:HttpListen` who call a name below `Domain` with 308 and the same address over HTTPS; `on`: at the "
-        + "port of `Public:HttpsListen`; a port: where visitors reach HTTPS, if that is another one. Agents over WebSocket are served as "
-        + "before. A request that a trusted proxy took over HTTPS is not redirected",
+        + "port of an https `Public:Url`, else of `Public:HttpsListen`; a port: where visitors reach HTTPS, if that is another one. Agents "
+        + "over WebSocket are served as before. A request that a trusted proxy took over HTTPS is not redirected",
         ParseRedirect);
 
     /// <summary>How long browsers remember to use HTTPS; <see cref="Timeout.InfiniteTimeSpan"/>: they are not asked to.</summary>
@@ -27,7 +27,8 @@ internal sealed class HttpsSettings(SettingsReader read)
     /// <summary>Reports a redirect that leads nowhere.</summary>
     public void Check(SettingsReader read, bool hasHttps)
     {
-        if (Redirect == ListenersPort && !hasHttps && !read.HasError(RedirectKey) && !read.HasError(SettingKeys.HttpsListen))
+        if (Redirect == ListenersPort && !hasHttps && !read.HasError(RedirectKey) && !read.HasError(SettingKeys.HttpsListen)
+            && !read.HasError(SettingKeys.VisitorUrl))
         {
             read.Report(
                 RedirectKey, "is on, but Tunnel2:Public:HttpsListen is off: set that, or the port where visitors reach HTTPS.");

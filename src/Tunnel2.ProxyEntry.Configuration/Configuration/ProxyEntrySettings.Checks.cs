@@ -78,7 +78,8 @@ internal sealed partial class ProxyEntrySettings
         CheckAgentsCanConnect(read);
         CheckCountries(read);
         CheckClientCa(read);
-        Https.Check(read, HttpsListen is not null);
+        VisitorUrl?.Check(read, Domain);
+        Https.Check(read, HttpsListen is not null || VisitorUrl is { IsSecure: true });
         Acme.Check(read, HttpListen is not null, HttpsListen is not null);
         AccessLog.Check(read);
         Telemetry.Check(read);

@@ -26,6 +26,13 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
     public IPEndPoint? HttpsListen { get; } = read.ListenOrOff(
         SettingKeys.HttpsListen, "off", "where visitors call over HTTPS (HTTP/1.1 and HTTP/2); needs a certificate");
 
+    /// <summary>Under which URL visitors come; null: that of the listeners.</summary>
+    public VisitorUrl? VisitorUrl { get; } = read.Value<VisitorUrl?>(
+        SettingKeys.VisitorUrl, null, "`https://{name}.{Domain}`, a port may follow",
+        "the URL by which visitors come, where a reverse proxy or a mapped port is in front: agents print it, and the API and the log show "
+        + "it. `{name}` stays as it is; the domain may be written out. [Domains](domains.md) of agents get its scheme and port",
+        Configuration.VisitorUrl.Parse, inWords: "those of the listeners");
+
     private readonly string? _publicCertificate = read.Text(
         SettingKeys.PublicCertificate, CertificateFile,
         "the certificate for HTTPS: PEM with its chain, or PKCS#12. It has to cover `*.{Domain}`, and is read again when the file changes. "

@@ -10,6 +10,7 @@ internal static class SettingKeys
 
     public const string HttpListen = "Public:HttpListen";
     public const string HttpsListen = "Public:HttpsListen";
+    public const string VisitorUrl = "Public:Url";
     public const string ProxyProtocol = "Public:ProxyProtocol";
     public const string TlsListen = "Tls:Listen";
     public const string PublicCertificate = "Public:Certificate";

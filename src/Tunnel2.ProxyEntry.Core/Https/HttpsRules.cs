@@ -46,7 +46,9 @@ internal sealed class HttpsRules
     /// <summary>The port of the HTTPS listener is known.</summary>
     public void Bound(int listenersPort)
     {
-        var port = _settings.Https.Redirect is not HttpsSettings.ListenersPort and { } said ? said : listenersPort;
+        var port = _settings.Https.Redirect is not HttpsSettings.ListenersPort and { } said ? said
+            : _settings.VisitorUrl is { IsSecure: true } url ? url.Port
+            : listenersPort;
         _port = port == UsualPort ? "" : string.Create(CultureInfo.InvariantCulture, $":{port}");
     }
 

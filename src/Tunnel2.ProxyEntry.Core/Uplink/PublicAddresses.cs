@@ -48,9 +48,14 @@ internal sealed class PublicAddresses
     /// <summary>The URL to show: https if there is one.</summary>
     public string Main(string name) => All(name)[0];
 
-    /// <summary>All URLs, the one to show first.</summary>
+    /// <summary>All URLs, the one to show first. A setting that says how visitors come takes the place of the listeners.</summary>
     public IReadOnlyList<string> All(string name)
     {
+        if (_settings.VisitorUrl is { } visitors)
+        {
+            return [visitors.Of(HostOf(name))];
+        }
+
         var urls = new List<string>(2);
         if (_https is { } https)
         {

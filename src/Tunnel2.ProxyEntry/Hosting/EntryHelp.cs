@@ -96,6 +96,7 @@ internal static class EntryHelp
           Domain                  a name is public as {name}.{Domain} (default: localhost)
           Public:HttpListen       where visitors call by HTTP (default: 127.0.0.1:12000)
           Public:HttpsListen      where they call by HTTPS (default: off)
+          Public:Url              by which URL they come, where a reverse proxy is in front: https://{name}.{Domain}
           Uplink:Listen           where agents connect (default: 127.0.0.1:12001)
           Admin:Listen            health, metrics, the live view (default: 127.0.0.1:12002)
           Agents:<id>:TokenHash   lets an agent in; 'tunnel2-entry token create' prints it

@@ -61,6 +61,20 @@ public sealed class HttpsRulesTests
         Assert.Equal(location, answer is null ? null : Field(answer, "Location"));
     }
 
+    [Theory]
+    [InlineData("on", "https://{name}.localhost", "https://web.localhost/")]
+    [InlineData("on", "https://{name}.localhost:9443", "https://web.localhost:9443/")]
+    [InlineData("on", "http://{name}.localhost", "https://web.localhost:12345/")]
+    [InlineData("8443", "https://{name}.localhost", "https://web.localhost:8443/")]
+    public void Visitors_are_sent_to_the_port_of_their_URL_where_it_is_set_and_the_redirect_names_none(
+        string redirect, string url, string location)
+    {
+        var rules = new HttpsRules(SettingsFixture.LoadValid(
+            "Https:Redirect=" + redirect, "Public:Url=" + url, "Public:HttpsListen=127.0.0.1:0", "Public:Certificate=self-made"));
+        rules.Bound(12345);
+        Assert.Equal(location, Field(rules.FindRedirect(new ScriptedVisitor())!, "Location"));
+    }
+
     [Fact]
     public void The_port_of_the_listener_counts_when_it_is_bound()
     {

@@ -45,6 +45,18 @@ public sealed class UplinkAcceptorTests
         "Timeouts:BackendConnect=7s");
 
     [Fact]
+    public Task An_agent_gets_the_URL_by_which_visitors_come_and_the_log_has_it() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            var agent = await fixture.ConnectAsync();
+            Assert.Equal(["https://web.example.com"], agent.Welcome.PublicUrls);
+            Assert.Contains("https://web.example.com is public", Assert.Single(fixture.UplinksLog.Of(2000)), StringComparison.Ordinal);
+        },
+        "Domain=example.com",
+        "Public:HttpListen=127.0.0.1:8080",
+        "Public:Url=https://{name}.{Domain}");
+
+    [Fact]
     public Task A_session_of_tcp_has_its_port_until_its_end_and_the_port_is_kept() => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = await fixture.ConnectAsync(Tcp(20_005));
