@@ -14,7 +14,7 @@ internal static class AuthoritySyntax
 
     /// <summary>
     /// Whether <paramref name="value"/> is a non-empty host name, an IPv4 address or a bracketed IPv6 address, with or without <c>:port</c>
-    /// (1 to 5 digits, at most 65,535). User information is refused (RFC 9110 section 4.2.4).
+    /// (at most 5 digits and 65,535). A port may be empty (RFC 3986 section 3.2.3). User information is refused (RFC 9110 section 4.2.4).
     /// </summary>
     public static bool IsHostAndPort(ReadOnlySpan<byte> value)
     {
@@ -43,7 +43,7 @@ internal static class AuthoritySyntax
             return true;
         }
 
-        if (rest[0] != (byte)':' || rest.Length is < 2 or > 6)
+        if (rest[0] != (byte)':' || rest.Length > 6)
         {
             return false;
         }

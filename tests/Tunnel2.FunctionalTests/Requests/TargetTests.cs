@@ -53,7 +53,10 @@ public sealed class TargetTests
     public Task A_host_in_any_case_and_with_any_port_finds_the_tunnel() => TunnelFixture.RunAsync(Mirror.ServeAsync, async tunnel =>
     {
         string[] hosts =
-            ["web.localhost", "WEB.LocalHost", "web.localhost:1", "web.localhost.", "web-e1.localhost", "web.localhost:65535"];
+        [
+            "web.localhost", "WEB.LocalHost", "web.localhost.", "web-e1.localhost",
+            "web.localhost:1", "web.localhost:65535", "web.localhost:",
+        ];
         foreach (var host in hosts)
         {
             var (head, body) = await tunnel.ExchangeAsync("/", host: host);

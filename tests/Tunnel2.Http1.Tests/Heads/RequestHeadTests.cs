@@ -99,6 +99,8 @@ public sealed class RequestHeadTests
     [InlineData("[::1]")]
     [InlineData("[2001:DB8::7f]:443")]
     [InlineData("[::ffff:127.0.0.1]:1")]
+    [InlineData("example.com:")]
+    [InlineData("[::1]:")]
     public void A_host_may_be_a_name_or_an_address_with_a_port(string host)
     {
         string message = "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n";

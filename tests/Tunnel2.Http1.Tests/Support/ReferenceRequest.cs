@@ -69,7 +69,7 @@ internal static partial class ReferenceRequest
     {
         Match match = Host().Match(host);
         return match.Success
-            && (!match.Groups["port"].Success || int.Parse(match.Groups["port"].Value, CultureInfo.InvariantCulture) < 65536);
+            && (match.Groups["port"].Length == 0 || int.Parse(match.Groups["port"].Value, CultureInfo.InvariantCulture) < 65536);
     }
 
     [GeneratedRegex(
@@ -84,7 +84,7 @@ internal static partial class ReferenceRequest
     [GeneratedRegex(@"\Ahttps?://(?<authority>[^/?]*)", RegexOptions.CultureInvariant | RegexOptions.IgnoreCase)]
     private static partial Regex Absolute();
 
-    [GeneratedRegex(@"\A(?:[A-Za-z0-9._~-]+|\[(?=[^\]]*:)[0-9A-Fa-f.:]{2,}\])(?::(?<port>[0-9]{1,5}))?\z", RegexOptions.CultureInvariant)]
+    [GeneratedRegex(@"\A(?:[A-Za-z0-9._~-]+|\[(?=[^\]]*:)[0-9A-Fa-f.:]{2,}\])(?::(?<port>[0-9]{0,5}))?\z", RegexOptions.CultureInvariant)]
     private static partial Regex Host();
 
     [GeneratedRegex(@"\A(?:0|[1-9][0-9]*)\z", RegexOptions.CultureInvariant)]
