@@ -57,7 +57,7 @@ internal sealed class RequestHeadParser : MessageHeadParser
 
     /// <summary>
     /// Path and query. For an absolute-form target the part after the authority, which may be empty or begin with <c>?</c> (both mean the
-    /// path <c>/</c>); otherwise the whole target.
+    /// path <c>/</c>; of OPTIONS, an empty one means <c>*</c>); otherwise the whole target.
     /// </summary>
     public ByteRange PathAndQuery { get; private set; }
 

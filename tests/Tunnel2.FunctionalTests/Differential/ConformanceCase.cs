@@ -30,6 +30,15 @@ internal sealed record ConformanceCase(string Kind, string What, PlannedExchange
         {
             Where = static pair => !pair.VisitorIsHttp2,
         };
+        yield return Request("target", "absolute, without path and query", static exchange => exchange with
+        {
+            Method = "OPTIONS",
+            Target = "*",
+            IsAbsolute = true,
+        }) with
+        {
+            Where = static pair => !pair.VisitorIsHttp2,
+        };
         yield return Request("method", "`HEAD`", static exchange => exchange with
         {
             Method = "HEAD",

@@ -47,13 +47,17 @@ internal sealed record Difference(string What, string Why, Func<Pair, bool> Wher
             },
         },
         new(
-            "an absolute target arrives as path and query",
-            "RFC 9112 section 3.2.2: only a proxy that forwards to a proxy keeps it",
+            "an absolute target arrives as path and query; that of `OPTIONS` without both as `*`",
+            "RFC 9112 sections 3.2.2 and 3.2.4: only a proxy that forwards to a proxy keeps it",
             static pair => !pair.VisitorIsHttp2)
         {
             Direct = static seen => seen with
             {
-                Start = [.. seen.Start.Select(static line => line.Replace($"target {Origin}", "target ", StringComparison.Ordinal))],
+                Start =
+                [
+                    .. seen.Start.Select(static line => line == $"target {Origin}" ? "target *"
+                        : line.Replace($"target {Origin}", "target ", StringComparison.Ordinal)),
+                ],
             },
         },
         new(

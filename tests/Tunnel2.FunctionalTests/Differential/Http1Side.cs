@@ -143,8 +143,10 @@ internal static class Http1Side
     private static byte[] Request(PlannedExchange exchange)
     {
         var bytes = new MemoryStream();
-        var begin = exchange.IsAbsolute && exchange.Target != "*" ? $"http://{TunnelFixture.Host}" : "";
-        Write(bytes, $"{exchange.Method} {begin}{exchange.Target} HTTP/1.1\r\n");
+        var target = !exchange.IsAbsolute ? exchange.Target
+            : exchange.Target == "*" ? $"http://{TunnelFixture.Host}"
+            : $"http://{TunnelFixture.Host}{exchange.Target}";
+        Write(bytes, $"{exchange.Method} {target} HTTP/1.1\r\n");
         Write(bytes, $"Host: {TunnelFixture.Host}\r\n{PlannedExchange.NumberField}: {exchange.Number}\r\n");
         WriteFields(bytes, exchange.Fields);
         WriteBody(

@@ -12,7 +12,7 @@ internal sealed record PlannedExchange
 
     public string Target { get; init; } = "/";
 
-    /// <summary>Whether HTTP/1.1 sends the target with scheme and host.</summary>
+    /// <summary>Whether HTTP/1.1 sends the target with scheme and host; <c>*</c> is then sent as these alone.</summary>
     public bool IsAbsolute { get; init; }
 
     /// <summary>Fields as HTTP/1.1 has them; HTTP/2 sends their names in lower case, and none of a connection.</summary>

@@ -34,6 +34,23 @@ public sealed class TargetTests
             Assert.Equal($"GET {expected} HTTP/1.1", body.Request().StartLine);
         });
 
+    /// <summary>RFC 9112 section 3.2.4: such a URI means the server as a whole.</summary>
+    [Theory]
+    [InlineData("http://web.localhost", "*")]
+    [InlineData("http://web.localhost/", "/")]
+    [InlineData("http://web.localhost?q", "/?q")]
+    [InlineData("http://web.localhost?", "/?")]
+    [InlineData("*", "*")]
+    public Task OPTIONS_of_an_absolute_target_without_path_and_query_asks_the_whole_server(string target, string expected) =>
+        TunnelFixture.RunAsync(
+            Mirror.ServeAsync,
+            async tunnel =>
+            {
+                var (head, body) = await tunnel.ExchangeAsync(target, "OPTIONS");
+                Assert.Equal(200, head.StatusCode);
+                Assert.Equal($"OPTIONS {expected} HTTP/1.1", body.Request().StartLine);
+            });
+
     [Theory]
     [InlineData("/a?b", "/base/v1/a?b")]
     [InlineData("/", "/base/v1/")]
@@ -111,12 +128,15 @@ public sealed class TargetTests
             foreach (var (target, expected) in new[]
             {
                 ("/session/web/a//b?c=%2f", "/a//b?c=%2f"), ("/session/web", "/"), ("/session/web?x", "/?x"), ("/session/WEB/", "/"),
-                ("/session/web/session/web/x", "/session/web/x"),
+                ("/session/web/session/web/x", "/session/web/x"), ("http://127.0.0.1/session/web", "/"),
             })
             {
-                var (head, body) = await tunnel.ExchangeAsync(target, host: "127.0.0.1");
-                Assert.Equal(200, head.StatusCode);
-                Assert.Equal($"GET {expected} HTTP/1.1", body.Request().StartLine);
+                foreach (var method in new[] { "GET", "OPTIONS" })
+                {
+                    var (head, body) = await tunnel.ExchangeAsync(target, method, host: "127.0.0.1");
+                    Assert.Equal(200, head.StatusCode);
+                    Assert.Equal($"{method} {expected} HTTP/1.1", body.Request().StartLine);
+                }
             }
 
             var (byHost, whole) = await tunnel.ExchangeAsync("/session/web/x");

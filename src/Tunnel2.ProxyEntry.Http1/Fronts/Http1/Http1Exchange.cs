@@ -281,6 +281,12 @@ internal sealed partial class Http1Exchange : VisitorExchange
             return target;
         }
 
+        // RFC 9112 section 3.2.4: OPTIONS of a URI with neither path nor query is for the server as a whole.
+        if (!_path.NeedsSlash && target.IsEmpty && Parser.KnownMethod == KnownMethod.Options)
+        {
+            return "*"u8;
+        }
+
         // RFC 9112 section 3.2.1: an empty path is sent as one slash.
         return _madeTarget ??= [(byte)'/', .. target];
     }
