@@ -68,7 +68,8 @@ internal sealed class VisitorHeaders
             var known = Classify(name);
             var rule = FieldRules.OfHttp2Request(known);
             var isValid = FieldText.IsToken(name) && rule != FieldRule.Refuse;
-            foreach (var value in values)
+            var joined = known == KnownField.Cookie ? WithoutLastSpace(values) : values;
+            foreach (var value in joined)
             {
                 var text = value ?? "";
                 size += name.Length + text.Length + LineOverhead;
@@ -81,7 +82,7 @@ internal sealed class VisitorHeaders
                 fault ??= ProxyError.BadRequest;
             }
 
-            Add(new Header(name, values, known));
+            Add(new Header(name, joined, known));
         }
 
         return size > settings.MaxRequestHeadBytes || fields > ProtocolLimits.MaxHeaderFields ? ProxyError.RequestHeadTooLarge : fault;
@@ -197,6 +198,13 @@ internal sealed class VisitorHeaders
 
     /// <summary>RFC 9113 section 8.2.1: no control characters, and no white space around it.</summary>
     private static bool IsValue(string value) => FieldText.IsValue(value) && !FieldText.IsPadded(value);
+
+    /// <summary>
+    /// Kestrel joins the pieces of a cookie by a semicolon and a space (RFC 9113 section 8.2.3). Where the last piece is empty, the space
+    /// is at the end: it is no part of the value, in no version of HTTP.
+    /// </summary>
+    private static StringValues WithoutLastSpace(StringValues cookie) =>
+        cookie.Count == 1 && cookie[0] is { } text && text.EndsWith("; ", StringComparison.Ordinal) ? text[..^1] : cookie;
 
     /// <summary>RFC 9113 section 8.2.2: TE has no other value there.</summary>
     private static bool IsTrailers(string te) => te.Equals("trailers", StringComparison.OrdinalIgnoreCase);
