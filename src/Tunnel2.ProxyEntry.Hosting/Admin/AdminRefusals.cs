@@ -8,30 +8,46 @@ namespace Tunnel2.ProxyEntry.Admin;
 
 /// <summary>
 /// Marks a connection of the admin listener, and is between it and Kestrel. What Kestrel refuses by itself, such as a target with
-/// <c>%00</c> or a head that is too large, has a status and no body: here it gets the one that all errors of the API have. What is written
-/// while a request is served passes at once. Used by Kestrel's one task for the connection.
+/// <c>%00</c> or a head that is too large, has a status and no body: here it gets the one that all errors of the API have, or for HEAD its
+/// fields alone. What is written while a request is served passes at once. Used by Kestrel's one task for the connection.
 /// </summary>
-/// <param name="transport">The connection.</param>
-internal sealed class AdminRefusals(IDuplexPipe transport) : PipeWriter, IDuplexPipe
+internal sealed class AdminRefusals : PipeWriter, IDuplexPipe
 {
     private const int StatusDigits = 3;
 
+    private readonly IDuplexPipe _transport;
+    private readonly AdminRequestLines _input;
     private ArrayBufferWriter<byte>? _held;
 
+    /// <param name="transport">The connection.</param>
+    public AdminRefusals(IDuplexPipe transport)
+    {
+        _transport = transport;
+        _input = new AdminRequestLines(transport.Input);
+    }
+
     /// <summary>Whether a request is served: then nothing is Kestrel's own.</summary>
-    public bool IsServing { get; set; }
+    public bool IsServing
+    {
+        get;
+        set
+        {
+            field = value;
+            _input.IsServing = value;
+        }
+    }
 
     /// <inheritdoc/>
-    public PipeReader Input => transport.Input;
+    public PipeReader Input => _input;
 
     /// <inheritdoc/>
     public PipeWriter Output => this;
 
     /// <inheritdoc/>
-    public override bool CanGetUnflushedBytes => transport.Output.CanGetUnflushedBytes;
+    public override bool CanGetUnflushedBytes => _transport.Output.CanGetUnflushedBytes;
 
     /// <inheritdoc/>
-    public override long UnflushedBytes => transport.Output.UnflushedBytes + (_held?.WrittenCount ?? 0);
+    public override long UnflushedBytes => _transport.Output.UnflushedBytes + (_held?.WrittenCount ?? 0);
 
     private static ReadOnlySpan<byte> StatusLine => "HTTP/1.1 "u8;
 
@@ -41,18 +57,18 @@ internal sealed class AdminRefusals(IDuplexPipe transport) : PipeWriter, IDuplex
 
     /// <inheritdoc/>
     public override Memory<byte> GetMemory(int sizeHint = 0) =>
-        IsServing ? transport.Output.GetMemory(sizeHint) : Held.GetMemory(sizeHint);
+        IsServing ? _transport.Output.GetMemory(sizeHint) : Held.GetMemory(sizeHint);
 
     /// <inheritdoc/>
     public override Span<byte> GetSpan(int sizeHint = 0) =>
-        IsServing ? transport.Output.GetSpan(sizeHint) : Held.GetSpan(sizeHint);
+        IsServing ? _transport.Output.GetSpan(sizeHint) : Held.GetSpan(sizeHint);
 
     /// <inheritdoc/>
     public override void Advance(int bytes)
     {
         if (IsServing)
         {
-            transport.Output.Advance(bytes);
+            _transport.Output.Advance(bytes);
         }
         else
         {
@@ -61,20 +77,20 @@ internal sealed class AdminRefusals(IDuplexPipe transport) : PipeWriter, IDuplex
     }
 
     /// <inheritdoc/>
-    public override void CancelPendingFlush() => transport.Output.CancelPendingFlush();
+    public override void CancelPendingFlush() => _transport.Output.CancelPendingFlush();
 
     /// <inheritdoc/>
     public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default)
     {
         Release();
-        return transport.Output.FlushAsync(cancellationToken);
+        return _transport.Output.FlushAsync(cancellationToken);
     }
 
     /// <inheritdoc/>
     public override void Complete(Exception? exception = null)
     {
         Release();
-        transport.Output.Complete(exception);
+        _transport.Output.Complete(exception);
     }
 
     private void Release()
@@ -92,17 +108,20 @@ internal sealed class AdminRefusals(IDuplexPipe transport) : PipeWriter, IDuplex
             || !Utf8Parser.TryParse(head.Slice(StatusLine.Length, StatusDigits), out int status, out _)
             || status < StatusCodes.Status400BadRequest)
         {
-            transport.Output.Write(head);
+            _transport.Output.Write(head);
             return;
         }
 
         var body = AdminProblem.Render(
             status, "http", "The request is none of HTTP that is read here: its target, its head or the time it took is to blame.").Span;
-        transport.Output.Write(head[..length]);
-        transport.Output.Write(Encoding.ASCII.GetBytes(string.Create(
+        _transport.Output.Write(head[..length]);
+        _transport.Output.Write(Encoding.ASCII.GetBytes(string.Create(
             CultureInfo.InvariantCulture,
             $"Content-Length: {body.Length}\r\nContent-Type: {AdminProblem.ContentType}\r\nCache-Control: no-store\r\n")));
-        transport.Output.Write(head[(length + NoBody.Length)..]);
-        transport.Output.Write(body);
+        _transport.Output.Write(head[(length + NoBody.Length)..]);
+        if (!_input.IsHead)
+        {
+            _transport.Output.Write(body);
+        }
     }
 }

@@ -152,6 +152,19 @@ public sealed class ApiRefusalTests
             await caller.WaitForEndAsync();
         }
 
+        // HEAD has no body, and its head is that of GET, also of a request whose line came before its end.
+        foreach (var (status, request) in _noHttp.Where(static one => one.Request.StartsWith("GET /", StringComparison.Ordinal))
+            .Append(("431", $"GET /api/v1/tokens HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n")))
+        {
+            await using var caller = await RawHttpClient.ConnectAsync(entry.Admin);
+            await caller.WriteAsync(Encoding.Latin1.GetBytes("HEAD" + request[3..]));
+            var head = await caller.ReadHeadAsync();
+            Assert.Equal(status, head.StatusCode.ToString());
+            AssertProblem(head, "", "HEAD");
+            Assert.NotEqual("0", head["Content-Length"]);
+            Assert.Empty(await caller.ReadToEndAsync());
+        }
+
         // After one that was served, too.
         await using var second = await RawHttpClient.ConnectAsync(entry.Admin);
         await second.SendRequestAsync("/api/v1/health", "127.0.0.1", fields: $"Authorization: Bearer {Token}\r\n");
