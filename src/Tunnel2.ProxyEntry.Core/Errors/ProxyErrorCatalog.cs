@@ -33,7 +33,7 @@ internal static class ProxyErrorCatalog
         Entry(ProxyError.NotHttp, 421, "not-http", "destination_not_found", "This tunnel does not carry HTTP",
             "The tunnel with this name carries connections of TCP or TLS to a service of its own. Use the address that its agent prints."),
         Uplink(ProxyError.AgentOffline, 503, "agent-offline", "destination_unavailable", "The agent is offline",
-            "This tunnel exists, but its agent is not connected right now. Try again in a moment; if it is your service, check that the "
+            "No agent is connected for this name right now. Try again in a moment; if it is your service, check that the "
                 + "agent is running.",
             retryAfter: 5),
         Uplink(ProxyError.AgentRefused, 503, "agent-refused", "destination_unavailable", "The agent takes no more requests",

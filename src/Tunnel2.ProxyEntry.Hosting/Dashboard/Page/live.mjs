@@ -91,7 +91,7 @@ export class Live {
       // A WebSocket does not say why it was refused.
       const answer = await fetch('/live').catch(() => null);
       if (this.#socket !== null) return;
-      if (answer?.status === 401) { this.#say('token', this.#token ? 'The token is wrong.' : 'A token is needed.'); return; }
+      if (answer?.status === 401) { this.#say('token', this.#token ? 'The token is wrong.' : 'A token is needed: that of the setting Admin:Token.'); return; }
       if (answer?.status === 403 || answer?.status === 503 || answer?.status === 429) {
         this.#later('refused', (await answer.text()).trim(), Math.max(this.#wait, 1000 * Number(answer.headers.get('Retry-After') ?? 0)));
         return;

@@ -43,11 +43,11 @@ function open({ state, params, setParams }) {
   input.value = filter;
   input.addEventListener('input', () => { filter = input.value.trim(); setParams({ filter }); limit = step; draw(); });
   const more = h('button', { type: 'button', hidden: true, on: { click() { limit += step; draw(); } } });
-  const form = h('form', { class: 'filters', role: 'search', 'aria-label': 'Filter sessions' }, h('label', null, 'Name or agent has', input));
+  const form = h('form', { class: 'filters', role: 'search', 'aria-label': 'Filter sessions' }, h('label', null, 'Name, agent or version has', input));
   form.addEventListener('submit', event => event.preventDefault());
   const table = h('table', { class: 'sortable' }, caption('Sessions'), h('thead', null, h('tr', null,
     heads[0], h('th', { scope: 'col', class: 'spark-head', text: 'Last minute' }), heads.slice(1),
-    h('th', { scope: 'col', class: 'left', text: 'Agent' }))), body);
+    h('th', { scope: 'col', class: 'left', text: 'Agent version' }))), body);
 
   function makeRow(name) {
     const spark = sparkline(), agentCell = h('td', { class: 'left' });
