@@ -5,7 +5,6 @@ using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Errors;
-using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Opening;
@@ -53,7 +52,7 @@ internal sealed partial class AccessGate
             }
 
             (note.Policy, note.Session) = (policy, new PendingSession(
-                Encoding.ASCII.GetString(value), key, AddressKey.OfAny(AddressOf(exchange, null))));
+                Encoding.ASCII.GetString(value), key, KeyOf(exchange)));
             return ProxyError.LoginRequired;
         }
         finally
@@ -154,7 +153,7 @@ internal sealed partial class AccessGate
             exchange.Target,
             Encoding.Latin1.GetString(cookies),
             length >= 0 && !value[..length].SequenceEqual("same-origin"u8) && !value[..length].SequenceEqual("none"u8),
-            AddressKey.OfAny(AddressOf(exchange, null)));
+            KeyOf(exchange));
     }
 
     private static void AdmitSignedIn(

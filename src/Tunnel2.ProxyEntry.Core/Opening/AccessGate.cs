@@ -43,6 +43,9 @@ internal sealed partial class AccessGate
         _metrics = metrics;
     }
 
+    /// <summary>What a visitor counts as where its address may have a share only.</summary>
+    public AddressKey KeyOf(VisitorExchange exchange) => AddressKey.OfAny(AddressOf(exchange, null));
+
     /// <summary>Judges a request.</summary>
     /// <param name="exchange">The request.</param>
     /// <param name="request">The forwarder's state of the request.</param>
@@ -181,7 +184,7 @@ internal sealed partial class AccessGate
             }
 
             (note.Policy, note.Token) = (policy, new PendingToken(
-                Encoding.ASCII.GetString(token), key, AddressKey.OfAny(AddressOf(exchange, null))));
+                Encoding.ASCII.GetString(token), key, KeyOf(exchange)));
             return ProxyError.LoginRequired;
         }
         finally

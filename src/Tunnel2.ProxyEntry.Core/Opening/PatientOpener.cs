@@ -235,9 +235,10 @@ internal sealed class PatientOpener
         // What comes back here serves it, also if there are better ones elsewhere.
         request.StaysHere = true;
         var isCounted = false;
+        var address = _access.KeyOf(exchange);
         while (true)
         {
-            var place = _lot.TryEnter(name, owner, deadline, exchange.BytesHeldUnread);
+            var place = _lot.TryEnter(name, owner, address, deadline, exchange.BytesHeldUnread);
             if (place is null)
             {
                 if (isCounted)

@@ -1,3 +1,4 @@
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Parking;
@@ -11,11 +12,12 @@ internal sealed class ParkedRequest
     private readonly TaskCompletionSource<ParkOutcome> _done = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly ParkingLot _lot;
 
-    internal ParkedRequest(ParkingLot lot, string name, AgentIdentity? owner, long deadline, long bytes)
+    internal ParkedRequest(ParkingLot lot, string name, AgentIdentity? owner, AddressKey address, long deadline, long bytes)
     {
         _lot = lot;
         Name = name;
         Owner = owner;
+        Address = address;
         Deadline = deadline;
         Bytes = bytes;
     }
@@ -26,6 +28,9 @@ internal sealed class ParkedRequest
     /// <summary>The owner whose session is waited for; null for any owner.</summary>
     internal AgentIdentity? Owner { get; }
 
+    /// <summary>The visitor's address.</summary>
+    internal AddressKey Address { get; }
+
     /// <summary>When the wait ends, as a timestamp of the lot's clock.</summary>
     internal long Deadline { get; }
 
@@ -34,6 +39,9 @@ internal sealed class ParkedRequest
 
     /// <summary>Whether the place is still taken. Guarded by the lot's gate.</summary>
     internal bool IsIn { get; set; } = true;
+
+    /// <summary>Where it is among the requests of its address. Guarded by the lot's gate.</summary>
+    internal LinkedListNode<ParkedRequest>? OfAddress { get; set; }
 
     /// <summary>Waits until the name is registered, the time is over, or the visitor has left.</summary>
     public async ValueTask<ParkOutcome> WaitAsync(CancellationToken visitorLeft)

@@ -1,21 +1,27 @@
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Sessions;
 
 namespace Tunnel2.ProxyEntry.Parking;
 
 /// <summary>
 /// The requests that wait for agents to come back: a list for each name, bounded for each name, in number and in bytes. Where all places
-/// are taken, the name that has most gives way to one that has less. All share one timer, which runs only while requests wait; deadlines
-/// are accurate to a tenth of a second. Thread-safe.
+/// are taken, the visitor's address that has most gives way to one that has less, and then the name: after a start each name may be
+/// waited for, so one visitor could make up as many as there are places. All share one timer, which runs only while requests wait;
+/// deadlines are accurate to a tenth of a second. Thread-safe.
 /// </summary>
 internal sealed class ParkingLot : IDisposable
 {
     /// <summary>How often deadlines are checked.</summary>
     public static readonly TimeSpan SweepPeriod = TimeSpan.FromMilliseconds(100);
 
+    /// <summary>An address that has more than this share of all makes no other address give way by the names that it asks for.</summary>
+    private const int ModestShare = 8;
+
     private readonly Lock _gate = new();
     private readonly Dictionary<string, List<ParkedRequest>> _waiting = new(StringComparer.Ordinal);
+    private readonly Dictionary<AddressKey, LinkedList<ParkedRequest>> _addresses = [];
     private readonly TimeProvider _timeProvider;
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
@@ -64,10 +70,11 @@ internal sealed class ParkingLot : IDisposable
     /// <summary>Takes a place.</summary>
     /// <param name="name">The name to wait for.</param>
     /// <param name="owner">The owner whose session under that name is waited for; null for any owner.</param>
+    /// <param name="address">The visitor's address.</param>
     /// <param name="deadline">When the wait ends, as a timestamp of the lot's clock.</param>
     /// <param name="bytes">What the request may hold while it waits.</param>
     /// <returns>The place, or null when there is none: too many wait, or ProxyEntry is stopping.</returns>
-    public ParkedRequest? TryEnter(string name, AgentIdentity? owner, long deadline, long bytes)
+    public ParkedRequest? TryEnter(string name, AgentIdentity? owner, AddressKey address, long deadline, long bytes)
     {
         ParkedRequest place;
         ParkedRequest? gaveWay = null;
@@ -81,7 +88,7 @@ internal sealed class ParkingLot : IDisposable
 
             if (!HasRoomUnsynchronized(bytes, null))
             {
-                gaveWay = FindToGiveWayUnsynchronized(list, bytes);
+                gaveWay = FindOfAddressesUnsynchronized(address, bytes) ?? FindOfNamesUnsynchronized(list, address, bytes);
                 if (gaveWay is null)
                 {
                     return null;
@@ -90,13 +97,19 @@ internal sealed class ParkingLot : IDisposable
                 RemoveUnsynchronized(gaveWay);
             }
 
-            place = new ParkedRequest(this, name, owner, deadline, bytes);
+            place = new ParkedRequest(this, name, owner, address, deadline, bytes);
             if (list is null)
             {
                 _waiting.Add(name, list = []);
             }
 
             list.Add(place);
+            if (!_addresses.TryGetValue(address, out var others))
+            {
+                _addresses.Add(address, others = []);
+            }
+
+            place.OfAddress = others.AddLast(place);
             _bytes += bytes;
             if (_count++ == 0)
             {
@@ -177,45 +190,77 @@ internal sealed class ParkingLot : IDisposable
     private bool HasRoomUnsynchronized(long bytes, ParkedRequest? without) =>
         _count - (without is null ? 0 : 1) < _maxTotal && _bytes - (without?.Bytes ?? 0) + bytes <= _maxBytes;
 
+    /// <summary>The last request of the address that has most of what is short, places or bytes.</summary>
+    /// <param name="own">The newcomer's address.</param>
+    /// <param name="bytes">What the newcomer may hold.</param>
+    /// <returns>Null: no address would still have as much as the newcomer's then.</returns>
+    private ParkedRequest? FindOfAddressesUnsynchronized(AddressKey own, long bytes)
+    {
+        var lacksBytes = _bytes + bytes > _maxBytes;
+        LinkedList<ParkedRequest>? largest = null;
+        var most = 0L;
+        foreach (var list in _addresses.Values)
+        {
+            if (Weight(list, list.Count, lacksBytes) is var weight && weight > most)
+            {
+                (largest, most) = (list, weight);
+            }
+        }
+
+        var wanted = WeightOfAddressUnsynchronized(own, lacksBytes) + (lacksBytes ? bytes : 1);
+        var last = largest?.Last;
+        while (last is not null && !HasRoomUnsynchronized(bytes, last.Value))
+        {
+            last = last.Previous;
+        }
+
+        return last is not null && most - (lacksBytes ? last.Value.Bytes : 1) >= wanted ? last.Value : null;
+    }
+
     /// <summary>
     /// The last request of the name that has most of what is short, places or bytes. So a few names, or a few long uploads, do not take
     /// everything.
     /// </summary>
     /// <param name="own">The requests of the newcomer's name; null: there are none.</param>
+    /// <param name="address">The newcomer's address.</param>
     /// <param name="bytes">What the newcomer may hold.</param>
     /// <returns>Null: no name would still have as much as the newcomer's then.</returns>
-    private ParkedRequest? FindToGiveWayUnsynchronized(List<ParkedRequest>? own, long bytes)
+    private ParkedRequest? FindOfNamesUnsynchronized(List<ParkedRequest>? own, AddressKey address, long bytes)
     {
         var lacksBytes = _bytes + bytes > _maxBytes;
         List<ParkedRequest>? largest = null;
         var most = 0L;
         foreach (var list in _waiting.Values)
         {
-            if (Weight(list) is var weight && weight > most)
+            if (Weight(list, list.Count, lacksBytes) is var weight && weight > most)
             {
                 (largest, most) = (list, weight);
             }
         }
 
-        var wanted = (own is null ? 0 : Weight(own)) + (lacksBytes ? bytes : 1);
-        var last = largest?.FindLast(place => HasRoomUnsynchronized(bytes, place));
+        var isModest = WeightOfAddressUnsynchronized(address, lacksBytes) <= (lacksBytes ? _maxBytes : _maxTotal) / ModestShare;
+        var wanted = (own is null ? 0 : Weight(own, own.Count, lacksBytes)) + (lacksBytes ? bytes : 1);
+        var last = largest?.FindLast(place => HasRoomUnsynchronized(bytes, place) && (isModest || place.Address == address));
         return last is not null && most - (lacksBytes ? last.Bytes : 1) >= wanted ? last : null;
+    }
 
-        long Weight(List<ParkedRequest> list)
+    private long WeightOfAddressUnsynchronized(AddressKey address, bool ofBytes) =>
+        _addresses.TryGetValue(address, out var list) ? Weight(list, list.Count, ofBytes) : 0;
+
+    private static long Weight(IEnumerable<ParkedRequest> places, int count, bool ofBytes)
+    {
+        if (!ofBytes)
         {
-            if (!lacksBytes)
-            {
-                return list.Count;
-            }
-
-            var sum = 0L;
-            foreach (var place in list)
-            {
-                sum += place.Bytes;
-            }
-
-            return sum;
+            return count;
         }
+
+        var sum = 0L;
+        foreach (var place in places)
+        {
+            sum += place.Bytes;
+        }
+
+        return sum;
     }
 
     private void RemoveUnsynchronized(ParkedRequest place)
@@ -277,6 +322,13 @@ internal sealed class ParkingLot : IDisposable
     private void FreeUnsynchronized(ParkedRequest place)
     {
         place.IsIn = false;
+        var ofAddress = place.OfAddress!.List!;
+        ofAddress.Remove(place.OfAddress);
+        if (ofAddress.Count == 0)
+        {
+            _addresses.Remove(place.Address);
+        }
+
         _bytes -= place.Bytes;
         if (--_count == 0)
         {

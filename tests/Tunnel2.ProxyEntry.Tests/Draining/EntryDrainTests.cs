@@ -163,7 +163,7 @@ public sealed class EntryDrainTests
     public Task Requests_that_wait_for_an_agent_wait_until_no_new_agent_comes_in() => RunAsync(async fixture =>
     {
         var visitor = fixture.Connect(fixture.Connections.Visitors, "the visitor");
-        var place = fixture.Lot.TryEnter("web", null, long.MaxValue, 1)!;
+        var place = fixture.Lot.TryEnter("web", null, default, long.MaxValue, 1)!;
         var waiting = place.WaitAsync(CancellationToken.None).AsTask();
         fixture.Begin();
         await fixture.AdvanceAsync(_lastCall - _hair);

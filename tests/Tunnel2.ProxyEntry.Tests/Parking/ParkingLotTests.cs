@@ -1,4 +1,6 @@
+using System.Net;
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Parking;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Tests.Configuration;
@@ -42,7 +44,8 @@ public sealed class ParkingLotTests
         using var lot = Create();
         var owner = AgentIdentity.OfToken("owner");
         var waits = new[] { owner, (AgentIdentity?)null, owner }
-            .Select(wanted => lot.TryEnter("web", wanted, _time.GetTimestamp() + (5 * Second), 100)!.WaitAsync(default).AsTask()).ToList();
+            .Select(wanted => lot.TryEnter("web", wanted, default, _time.GetTimestamp() + (5 * Second), 100)!.WaitAsync(default).AsTask())
+            .ToList();
 
         lot.Release("web", _anybody);
 
@@ -98,7 +101,7 @@ public sealed class ParkingLotTests
         using var lot = Create("Parking:PerName=1");
         using var visitor = new CancellationTokenSource();
         var wait = Enter(lot, "web").WaitAsync(visitor.Token).AsTask();
-        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
+        Assert.Null(lot.TryEnter("web", null, default, 5 * Second, 1));
 
         await visitor.CancelAsync();
 
@@ -125,9 +128,9 @@ public sealed class ParkingLotTests
     public void There_are_so_many_places_for_a_name_and_in_all(string setting, string name, bool hasPlace)
     {
         using var lot = Create(setting);
-        lot.TryEnter("web", null, 5 * Second, 1);
-        lot.TryEnter("web", null, 5 * Second, 1);
-        Assert.Equal(hasPlace, lot.TryEnter(name, null, 5 * Second, 1) is not null);
+        lot.TryEnter("web", null, default, 5 * Second, 1);
+        lot.TryEnter("web", null, default, 5 * Second, 1);
+        Assert.Equal(hasPlace, lot.TryEnter(name, null, default, 5 * Second, 1) is not null);
     }
 
     [Fact]
@@ -135,12 +138,12 @@ public sealed class ParkingLotTests
     {
         const long Megabyte = 1024 * 1024;
         using var lot = Create("Parking:Megabytes=3");
-        var first = lot.TryEnter("web", null, 5 * Second, 2 * Megabyte);
-        Assert.Null(lot.TryEnter("web", null, 5 * Second, Megabyte + 1));
-        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, Megabyte));
-        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
+        var first = lot.TryEnter("web", null, default, 5 * Second, 2 * Megabyte);
+        Assert.Null(lot.TryEnter("web", null, default, 5 * Second, Megabyte + 1));
+        Assert.NotNull(lot.TryEnter("web", null, default, 5 * Second, Megabyte));
+        Assert.Null(lot.TryEnter("web", null, default, 5 * Second, 1));
         first!.Leave();
-        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, 2 * Megabyte));
+        Assert.NotNull(lot.TryEnter("web", null, default, 5 * Second, 2 * Megabyte));
     }
 
     [Fact]
@@ -150,7 +153,7 @@ public sealed class ParkingLotTests
         var takers = Enumerable.Range(0, 8).Select(i => Enter(lot, $"taker-{i % 2}").WaitAsync(default).AsTask()).ToList();
         var others = Enumerable.Range(0, 2).Select(_ => Enter(lot, "web").WaitAsync(default).AsTask()).ToList();
 
-        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
+        Assert.Null(lot.TryEnter("web", null, default, 5 * Second, 1));
         Assert.Equal(8, lot.Count);
         Assert.All(await Task.WhenAll(takers[6..]), static outcome => Assert.Equal(ParkOutcome.GaveWay, outcome));
         lot.Release("web", _anybody);
@@ -164,13 +167,57 @@ public sealed class ParkingLotTests
         const long Megabyte = 1024 * 1024;
         using var lot = Create("Parking:Megabytes=3");
         var takers = Enumerable.Range(0, 3)
-            .Select(_ => lot.TryEnter("taker", null, 5 * Second, Megabyte)!.WaitAsync(default).AsTask()).ToList();
+            .Select(_ => lot.TryEnter("taker", null, default, 5 * Second, Megabyte)!.WaitAsync(default).AsTask()).ToList();
 
-        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, Megabyte / 2));
+        Assert.NotNull(lot.TryEnter("web", null, default, 5 * Second, Megabyte / 2));
         Assert.Equal(ParkOutcome.GaveWay, await takers[2]);
-        Assert.NotNull(lot.TryEnter("web", null, 5 * Second, Megabyte / 2));
-        Assert.Null(lot.TryEnter("web", null, 5 * Second, Megabyte));
+        Assert.NotNull(lot.TryEnter("web", null, default, 5 * Second, Megabyte / 2));
+        Assert.Null(lot.TryEnter("web", null, default, 5 * Second, Megabyte));
         Assert.Equal((4, 3 * Megabyte), (lot.Count, lot.Bytes));
+    }
+
+    [Fact]
+    public async Task An_address_that_takes_all_places_by_names_that_it_makes_up_gives_way_to_others_until_they_have_as_many()
+    {
+        using var lot = Create("Parking:Total=8");
+        var takers = Enumerable.Range(0, 8).Select(i => WaitFrom(lot, $"made-up-{i}", 1)).ToList();
+        var others = Enumerable.Range(0, 4).Select(i => WaitFrom(lot, i % 2 == 0 ? "web" : "api", 2)).ToList();
+
+        Assert.Null(TryEnterFrom(lot, "web", 2));
+        Assert.Equal(8, lot.Count);
+        Assert.All(await Task.WhenAll(takers[4..]), static outcome => Assert.Equal(ParkOutcome.GaveWay, outcome));
+        Assert.DoesNotContain(takers[..4], static taker => taker.IsCompleted);
+        lot.Release("web", _anybody);
+        lot.Release("api", _anybody);
+        Assert.All(await Task.WhenAll(others), static outcome => Assert.Equal(ParkOutcome.Returned, outcome));
+    }
+
+    [Fact]
+    public void An_address_that_has_many_places_takes_none_of_a_name_that_many_wait_for()
+    {
+        using var lot = Create("Parking:Total=16");
+        var waits = Enumerable.Range(0, 10).Select(i => WaitFrom(lot, "web", (byte)(100 + i))).ToList();
+        for (var i = 0; i < 100; i++)
+        {
+            Assert.Equal(i < 6, TryEnterFrom(lot, $"made-up-{i}", 1) is not null);
+        }
+
+        Assert.NotNull(TryEnterFrom(lot, "api", 2));
+        Assert.DoesNotContain(waits, static wait => wait.IsCompleted);
+    }
+
+    [Fact]
+    public async Task An_address_that_takes_all_bytes_gives_way_to_one_that_holds_less()
+    {
+        const int Megabyte = 1024 * 1024;
+        using var lot = Create("Parking:Megabytes=4");
+        var takers = Enumerable.Range(0, 4).Select(i => WaitFrom(lot, $"made-up-{i}", 1, Megabyte)).ToList();
+
+        Assert.NotNull(TryEnterFrom(lot, "web", 2, Megabyte));
+        Assert.NotNull(TryEnterFrom(lot, "api", 3, Megabyte));
+        Assert.All(await Task.WhenAll(takers[2..]), static outcome => Assert.Equal(ParkOutcome.GaveWay, outcome));
+        Assert.Null(TryEnterFrom(lot, "web", 2, Megabyte));
+        Assert.DoesNotContain(takers[..2], static taker => taker.IsCompleted);
     }
 
     [Fact]
@@ -180,7 +227,7 @@ public sealed class ParkingLotTests
         var waits = new[] { Enter(lot, "web"), Enter(lot, "api") }.Select(static place => place.WaitAsync(default).AsTask()).ToList();
         lot.Close();
         Assert.All(await Task.WhenAll(waits), static outcome => Assert.Equal(ParkOutcome.Closed, outcome));
-        Assert.Null(lot.TryEnter("web", null, 5 * Second, 1));
+        Assert.Null(lot.TryEnter("web", null, default, 5 * Second, 1));
         AssertEmpty(lot);
     }
 
@@ -213,7 +260,7 @@ public sealed class ParkingLotTests
                     var hasRoom = HasRoom(waiting.Count, waiting.Sum(static w => w.Bytes), bytes);
                     var ofName = waiting.Count(w => w.Name == name);
                     var held = waiting.Sum(static w => w.Bytes);
-                    var place = lot.TryEnter(name, null, deadline, bytes);
+                    var place = lot.TryEnter(name, null, default, deadline, bytes);
                     if (hasRoom || ofName >= 4)
                     {
                         Assert.Equal(hasRoom && ofName < 4, place is not null);
@@ -299,11 +346,17 @@ public sealed class ParkingLotTests
 
     private static void AssertEmpty(ParkingLot lot) => Assert.Equal((0, 0L), (lot.Count, lot.Bytes));
 
+    private static ParkedRequest? TryEnterFrom(ParkingLot lot, string name, byte visitor, int bytes = 1) =>
+        lot.TryEnter(name, null, AddressKey.Of(new IPAddress([192, 0, 2, visitor])), 5 * Second, bytes);
+
+    private static Task<ParkOutcome> WaitFrom(ParkingLot lot, string name, byte visitor, int bytes = 1) =>
+        TryEnterFrom(lot, name, visitor, bytes)!.WaitAsync(default).AsTask();
+
     private ParkingLot Create(params string[] settings) => new(SettingsFixture.LoadValid(settings), _time);
 
     private ParkedRequest Enter(ParkingLot lot, string name, int seconds = 5)
     {
-        var place = lot.TryEnter(name, null, _time.GetTimestamp() + (seconds * Second), 100);
+        var place = lot.TryEnter(name, null, default, _time.GetTimestamp() + (seconds * Second), 100);
         Assert.NotNull(place);
         return place;
     }
