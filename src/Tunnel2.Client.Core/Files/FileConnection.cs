@@ -78,7 +78,8 @@ internal sealed class FileConnection
 
             if (status == ParseStatus.Invalid || _filled == _buffer.Length)
             {
-                await WriteAsync(Text(400, "This is not a request."), isHead: false, keeps: false, stop).ConfigureAwait(false);
+                await WriteAsync(
+                    Text(400, "This is not a request."), _parser.KnownMethod == KnownMethod.Head, keeps: false, stop).ConfigureAwait(false);
                 return false;
             }
 

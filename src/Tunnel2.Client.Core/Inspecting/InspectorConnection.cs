@@ -90,7 +90,7 @@ internal sealed class InspectorConnection
                 if (status == ParseStatus.Invalid || _filled == _buffer.Length)
                 {
                     var refusal = InspectorResponse.Text(400, "This is not a request.\n");
-                    await WriteAsync(refusal, isHead: false, keeps: false, either.Token).ConfigureAwait(false);
+                    await WriteAsync(refusal, _parser.KnownMethod == KnownMethod.Head, keeps: false, either.Token).ConfigureAwait(false);
                     return false;
                 }
 

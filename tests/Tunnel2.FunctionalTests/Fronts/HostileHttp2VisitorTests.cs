@@ -123,6 +123,8 @@ public sealed class HostileHttp2VisitorTests
         ["a length with a space"] = ("400", static id => Frame(1, 4, id, Block(("content-length", "5 ")))),
         ["a length with a sign and no body"] = ("RST 1", static id => Frame(1, 5, id, Block(("content-length", "-0")))),
         ["a space in a name"] = ("400", static id => Frame(1, 5, id, Block(("x a", "b")))),
+        ["an authority with an empty port"] = (
+            "RST 1", static id => Frame(1, 5, id, PlainHpack.Encode(Http2Visitor.Request(false, authority: TunnelFixture.Host + ":")))),
         ["a host in a field that is not the authority"] = ("200", static id => Frame(1, 5, id, Block(("host", "other.localhost")))),
     };
 

@@ -168,6 +168,19 @@ public sealed partial class InspectorListenerTests
             Assert.Equal(200, (await inspected.RawAsync("GET", Exchanges, $"localhost:{inspected.EndPoint.Port}")).Head.StatusCode);
         });
 
+    [Theory]
+    [InlineData("HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")]
+    [InlineData("HEAD /a b HTTP/1.1\r\nHost: a\r\n\r\n")]
+    public Task A_refused_HEAD_gets_no_body(string request) => InspectedTunnel.RunAsync(
+        Mirror.ServeAsync,
+        async inspected =>
+        {
+            await using var visitor = await RawHttpClient.ConnectAsync(inspected.EndPoint);
+            await visitor.WriteAsync(request);
+            Assert.Equal(400, (await visitor.ReadHeadAsync()).StatusCode);
+            Assert.Empty(await visitor.ReadToEndAsync());
+        });
+
     [Fact]
     public void Beyond_this_machine_a_token_is_needed()
     {
