@@ -162,7 +162,7 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2213, LogLevel.Warning, "{RemoteAddress} has {Most} connections ({Kind}), which is its limit; further ones are closed")]
     public static partial void AddressLimitReached(ILogger logger, string kind, IPAddress remoteAddress, int most);
 
-    [LoggerMessage(2214, LogLevel.Information, "{Ended} connections ({Kind}) that only waited were ended to make room")]
+    [LoggerMessage(2214, LogLevel.Information, "{Ended} connections ({Kind}) were ended to make room")]
     public static partial void PlacesTaken(ILogger logger, string kind, int ended);
 
     [LoggerMessage(

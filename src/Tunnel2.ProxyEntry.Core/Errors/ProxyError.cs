@@ -108,6 +108,9 @@ internal enum ProxyError
     /// <summary>The session has as many open streams as it may have.</summary>
     StreamLimit,
 
+    /// <summary>All places of visitors' connections are busy, and this tunnel has most of them.</summary>
+    PlacesTaken,
+
     /// <summary>More requests than the rate limit allows.</summary>
     RateLimit,
 

@@ -98,6 +98,8 @@ internal static class ProxyErrorCatalog
                 + "exchange was ended."),
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
+        Entry(ProxyError.PlacesTaken, 503, "places-taken", "connection_limit_reached", "Too many visitors at once",
+            "The tunnel server has no place left for visitors, and this tunnel has most of them. Try again in a moment.", retryAfter: 1),
         Entry(ProxyError.RateLimit, 429, "rate-limit", "http_request_denied", "Too many requests",
             "This tunnel received more requests than its limit allows. Slow down and try again in a moment.", retryAfter: 1),
         Entry(ProxyError.AddressNotAllowed, 403, "address-not-allowed", "http_request_denied", "Not from this address",

@@ -55,6 +55,15 @@ internal sealed class ForwardWatchdog : IDisposable
     public ValueTask WaitForVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending) =>
         sending.IsCompletedSuccessfully ? default : AwaitVisitorAsync(exchange, request, sending);
 
+    /// <summary>Shows all requests that are watched, those of a list under its lock.</summary>
+    public void Visit(Action<ForwardedRequest> look)
+    {
+        foreach (var list in _lists)
+        {
+            list.Visit(look);
+        }
+    }
+
     public void Dispose() => _timer.Dispose();
 
     private async ValueTask AwaitVisitorAsync(VisitorExchange exchange, ForwardedRequest request, Task sending)

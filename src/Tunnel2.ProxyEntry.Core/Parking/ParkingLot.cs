@@ -154,6 +154,24 @@ internal sealed class ParkingLot : IDisposable
         CompleteAll(released, ParkOutcome.Returned);
     }
 
+    /// <summary>Ends the last waits of the name that has most, because the places of their visitors are needed.</summary>
+    /// <param name="kept">How many of them are left in any case.</param>
+    /// <param name="most">How many at most.</param>
+    /// <returns>How many.</returns>
+    public int EndOfLargest(int kept, int most)
+    {
+        List<ParkedRequest> ended;
+        lock (_gate)
+        {
+            var largest = _waiting.Values.MaxBy(static list => list.Count);
+            ended = largest is null ? [] : [.. largest.TakeLast(Math.Min(most, largest.Count - kept))];
+            ended.ForEach(RemoveUnsynchronized);
+        }
+
+        CompleteAll(ended, ParkOutcome.GaveWay);
+        return ended.Count;
+    }
+
     /// <summary>ProxyEntry is stopping: all waits end.</summary>
     public void Close()
     {

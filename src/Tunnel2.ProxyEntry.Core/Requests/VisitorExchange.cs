@@ -43,6 +43,11 @@ internal abstract class VisitorExchange
     /// <summary>Whether it is a connection without HTTP: bytes in both directions, whose breaks cross as breaks.</summary>
     public virtual bool IsRaw => false;
 
+    /// <summary>
+    /// The visitor's connection, which has one of the places for such connections: requests with the same share it. Null: it has none.
+    /// </summary>
+    public virtual object? Place => this;
+
     /// <summary>Whether the visitor uses HTTPS, with this server or with a trusted proxy in front that says so.</summary>
     public virtual bool IsSecure => false;
 

@@ -143,6 +143,7 @@ internal static class CoreServices
         services.AddSingleton<WebhookGate>();
         services.AddSingleton<PatientOpener>();
         services.AddSingleton<ForwardWatchdog>();
+        services.AddSingleton<CrowdedPlaces>();
         services.AddSingleton<RequestTracer>();
         services.AddSingleton<ResponsePump>();
         services.AddSingleton<RequestAccessLog>();

@@ -1,6 +1,7 @@
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Connections;
@@ -44,6 +45,7 @@ internal sealed class ConnectionLimits
         IUplinkPlaces uplinks,
         IWaitingConnections visitors,
         ListenerConnections tracked,
+        CrowdedPlaces busy,
         ConnectionMetrics metrics,
         TimeProvider timeProvider,
         ILogger<ConnectionLimits> logger)
@@ -60,7 +62,10 @@ internal sealed class ConnectionLimits
         Watch(Visitors, (most, pressed) =>
         {
             var ended = visitors.EndWaiting(most, pressed ? _leastPressed : _leastIdle, pressed ? _leastPressed : _leastHead);
-            return ended == most ? ended : ended + tracked.Visitors.EndWaiting(most - ended, pressed ? _leastPressed : _leastHead);
+            ended += ended == most ? 0 : tracked.Visitors.EndWaiting(most - ended, pressed ? _leastPressed : _leastHead);
+
+            // Others have waited for a second, and all connections are busy.
+            return ended == 0 && pressed ? busy.EndNewest(Visitors.Most, Math.Max(4, Visitors.Most / 64)) : ended;
         }, _period);
         Watch(Admin, (_, _) => tracked.Admin.EndWaiting(int.MaxValue, _leastAdmin), _leastAdmin);
         Watch(Handshakes.Limit, (most, pressed) => Handshakes.EndOldest(most, pressed ? _leastPressed : _leastHead), _period);

@@ -23,7 +23,9 @@ internal sealed class ConnectionMetrics
         _refused = _meter.CreateCounter<long>(
             "tunnel2.entry.connections.refused", "{connection}", "Connections closed at once because their address had reached its limit.");
         _ended = _meter.CreateCounter<long>(
-            "tunnel2.entry.connections.ended", "{connection}", "Connections that only waited and were ended to make room.");
+            "tunnel2.entry.connections.ended",
+            "{connection}",
+            "Connections that were ended to make room: they only waited, or their tunnel had most of the places.");
         _floods = _meter.CreateCounter<long>(
             "tunnel2.entry.http2.floods", "{connection}", "Connections of HTTP/2 ended because their frames cost work and carry nothing.");
         _failures = _meter.CreateCounter<long>(

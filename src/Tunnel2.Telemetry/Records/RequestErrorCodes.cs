@@ -62,6 +62,7 @@ internal static class RequestErrorCodes
         [62] = "draining",
         // 63 belonged to loop-detected, which was never reported.
         [64] = "internal-error",
+        [65] = "places-taken",
         [70] = "address-not-allowed",
         [71] = "login-required",
         [72] = "too-many-logins",

@@ -6,9 +6,12 @@ using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Draining;
+using Tunnel2.ProxyEntry.Forwarding;
 using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Uplink;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.InMemory;
 
@@ -20,6 +23,7 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
     private readonly Server _server;
     private readonly UplinkListener _agents;
     private readonly EntryDrain _drain;
+    private readonly ForwardWatchdog _watchdog;
     private long _armed;
 
     public DrainFixture(AcceptorFixture acceptor)
@@ -27,9 +31,10 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
         Acceptor = acceptor;
         _server = new Server(this);
         Lot = new ParkingLot(acceptor.Settings, acceptor.Time);
+        _watchdog = new ForwardWatchdog(acceptor.Settings, new RequestObservers([]), new ManualTimeProvider());
         var limits = new ConnectionLimits(
-            acceptor.Settings, acceptor.Quota, this, Connections, new ConnectionMetrics(acceptor.Metrics.Factory), acceptor.Time,
-            new RecordedLog<ConnectionLimits>());
+            acceptor.Settings, acceptor.Quota, this, Connections, new CrowdedPlaces(_watchdog, Lot, acceptor.Directory),
+            new ConnectionMetrics(acceptor.Metrics.Factory), acceptor.Time, new RecordedLog<ConnectionLimits>());
         var listeners = new StoppableListenerFactory(new Listeners(this), new IPEndPoint(IPAddress.Loopback, 1), Connections);
         VisitorsListener = listeners.BindAsync(new IPEndPoint(IPAddress.Loopback, 2)).AsTask().GetAwaiter().GetResult();
         _agents = new UplinkListener(
@@ -81,7 +86,11 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
     /// <summary>The stop.</summary>
     public Task Running { get; private set; } = Task.CompletedTask;
 
-    public void Dispose() => Lot.Dispose();
+    public void Dispose()
+    {
+        _watchdog.Dispose();
+        Lot.Dispose();
+    }
 
     /// <summary>The order to stop.</summary>
     public void Begin(CancellationToken hurry = default)

@@ -87,6 +87,14 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override void Abort() => (OnAbort ?? throw new NotSupportedException())();
 
+    public override object? Place => HasPlace ? Connection ?? this : null;
+
+    /// <summary>Whether its visitor has a place at this server.</summary>
+    public bool HasPlace { get; init; } = true;
+
+    /// <summary>The visitor's connection; null: it has one for itself.</summary>
+    public object? Connection { get; init; }
+
     /// <summary>What happens where the visitor's connection is cut.</summary>
     public Action? OnAbort { get; init; }
 }

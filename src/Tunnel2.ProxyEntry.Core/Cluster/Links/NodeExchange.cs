@@ -110,6 +110,9 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override bool IsUpgrade => _isUpgrade;
 
     /// <inheritdoc/>
+    public override object? Place => null;
+
+    /// <inheritdoc/>
     public override bool IsSecure => (_facts & NodeRequestFacts.Https) != 0;
 
     /// <inheritdoc/>

@@ -12,8 +12,8 @@ internal sealed class EntryRequest
     public EntryRequest(IFeatureCollection features, ProxyEntrySettings settings)
     {
         Http = new DefaultHttpContext(features);
-        Exchange = new HttpContextExchange(Http, settings);
         Activity = features.Get<ConnectionActivity>();
+        Exchange = new HttpContextExchange(Http, settings, Activity);
     }
 
     public DefaultHttpContext Http { get; }

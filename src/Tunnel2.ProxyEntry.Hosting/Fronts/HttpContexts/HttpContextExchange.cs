@@ -43,10 +43,14 @@ internal sealed class HttpContextExchange : VisitorExchange
     private volatile bool _isAborted;
     private int _requests;
 
-    public HttpContextExchange(DefaultHttpContext http, ProxyEntrySettings settings)
+    /// <param name="http">Kestrel's context.</param>
+    /// <param name="settings">The settings.</param>
+    /// <param name="place">See <see cref="Place"/>; null: each exchange has its own.</param>
+    public HttpContextExchange(DefaultHttpContext http, ProxyEntrySettings settings, object? place = null)
     {
         _http = http;
         _settings = settings;
+        Place = place ?? this;
     }
 
     /// <summary>
@@ -78,6 +82,9 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     public override bool IsUpgrade => _connect is not null;
+
+    /// <inheritdoc/>
+    public override object Place { get; }
 
     /// <inheritdoc/>
     public override bool IsSecure => _forwarding!.IsTls || (_forwarding.IsTrusted && ProxiedVisitor.SaysHttps(this));

@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Requests;
@@ -43,6 +44,9 @@ internal sealed class RawExchange(RawConnection connection, RawTarget target, Fo
 
     /// <inheritdoc/>
     public override bool IsRaw => true;
+
+    /// <inheritdoc/>
+    public override object? Place => target.Kind == SessionKind.Udp ? null : connection;
 
     /// <inheritdoc/>
     public override ProxyError? Fault => null;
