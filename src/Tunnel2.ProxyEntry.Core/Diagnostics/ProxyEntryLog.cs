@@ -93,6 +93,11 @@ internal static partial class ProxyEntryLog
     public static partial void Http2Flood(ILogger logger, IPAddress? remoteAddress, string reason);
 
     [LoggerMessage(
+        2112, LogLevel.Warning,
+        "A request of {RemoteAddress} over HTTP/2 was refused: large heads of running requests have as much memory as they may")]
+    public static partial void Http2HeadRefused(ILogger logger, IPAddress? remoteAddress);
+
+    [LoggerMessage(
         2115, LogLevel.Warning,
         "{Count} stalled transfers were cut: {Held} of {Limit} MiB were held for visitors that read nothing "
             + "(Limits:BufferMegabytes)")]

@@ -13,13 +13,13 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 /// </summary>
 internal sealed class CrowdedPlaces(ForwardWatchdog requests, ParkingLot lot, ISessionDirectory directory)
 {
-    /// <summary>The part of the places that nobody has to give up.</summary>
+    /// <summary>The part of the places that no tunnel has to give up.</summary>
     private const int Share = 8;
 
     /// <summary>Ends the newest connections of the tunnel that has most, of the owner that has most.</summary>
     /// <param name="places">How many places there are.</param>
     /// <param name="most">How many connections at most.</param>
-    /// <returns>How many connections were told to end; 0 where no owner has more than an eighth of the places.</returns>
+    /// <returns>How many connections were ended; 0 where no owner has more than an eighth of the places.</returns>
     public int EndNewest(int places, int most)
     {
         if (directory.Count < 2)

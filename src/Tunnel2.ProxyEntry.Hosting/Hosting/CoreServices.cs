@@ -140,6 +140,8 @@ internal static class CoreServices
         services.AddSingleton<PolicyGate>();
         services.AddSingleton(static provider => new HeldMemory(
             provider.GetRequiredService<StalledTransfers>().Budget, provider.GetRequiredService<ProxyEntrySettings>().WebhookBodyBytes));
+        services.AddSingleton(static provider => ActivatorUtilities.CreateInstance<LargeHeads>(
+            provider, provider.GetRequiredService<StalledTransfers>().Budget));
         services.AddSingleton<WebhookGate>();
         services.AddSingleton<PatientOpener>();
         services.AddSingleton<ForwardWatchdog>();

@@ -11,6 +11,7 @@ internal sealed class ConnectionMetrics
     private readonly Counter<long> _refused;
     private readonly Counter<long> _ended;
     private readonly Counter<long> _floods;
+    private readonly Counter<long> _heads;
     private readonly Counter<long> _failures;
 
     public ConnectionMetrics(IMeterFactory factory)
@@ -28,6 +29,10 @@ internal sealed class ConnectionMetrics
             "Connections that were ended to make room: they only waited, or their tunnel had most of the places.");
         _floods = _meter.CreateCounter<long>(
             "tunnel2.entry.http2.floods", "{connection}", "Connections of HTTP/2 ended because their frames cost work and carry nothing.");
+        _heads = _meter.CreateCounter<long>(
+            "tunnel2.entry.http2.heads.refused",
+            "{request}",
+            "Requests over HTTP/2 refused because large heads had as much memory as they may.");
         _failures = _meter.CreateCounter<long>(
             "tunnel2.entry.accept.failures", "{failure}", "Accepts that failed because the system lacked descriptors or memory.");
     }
@@ -58,6 +63,9 @@ internal sealed class ConnectionMetrics
 
     /// <summary>A connection of HTTP/2 was ended because of what its visitor sent.</summary>
     public void Flooded(string error) => _floods.Add(1, ErrorTag(error));
+
+    /// <summary>A request of HTTP/2 was refused because of its large head.</summary>
+    public void HeadRefused() => _heads.Add(1);
 
     /// <summary>An accept failed.</summary>
     public void AcceptFailed(string error) => _failures.Add(1, ErrorTag(error));

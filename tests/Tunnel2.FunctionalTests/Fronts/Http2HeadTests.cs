@@ -1,11 +1,15 @@
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Harness.Http2;
+using Tunnel2.Multiplexing.Session;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.FunctionalTests.Fronts;
 
 /// <summary>Heads of HTTP/2 visitors that are seldom and legal, and what a service of HTTP/1.1 gets of them.</summary>
 public sealed class Http2HeadTests
 {
+    private const int Many = 40;
+
     public static TheoryData<string[], string> Cookies => new()
     {
         { ["a=1", "b=2"], "a=1; b=2" },
@@ -44,4 +48,53 @@ public sealed class Http2HeadTests
             var answer = await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false, fields: ("cookie", cookie)));
             Assert.Equal(400, answer.Status);
         });
+
+    /// <summary>Compressed, each of them can come in a hundred bytes.</summary>
+    [Fact]
+    public async Task Large_heads_of_running_requests_have_a_share_of_the_memory_and_the_next_is_refused()
+    {
+        (string, string)[] large = [.. Enumerable.Repeat(("x-large", new string('a', 3_900)), 15)];
+        var over = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await TunnelFixture.RunAsync(
+            async connection =>
+            {
+                while (true)
+                {
+                    if ((await connection.ReadHeadAsync()).Target == "/held")
+                    {
+                        await over.Task;
+                        return;
+                    }
+
+                    await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+            },
+            async tunnel =>
+            {
+                var session = tunnel.Entry.Session.Tunnel;
+                await using (var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false))
+                {
+                    Http2VisitorStream? last = null;
+                    for (var i = 0; i < Many; i++)
+                    {
+                        last = await visitor.OpenAsync(Http2Visitor.Request(isTls: false, "/held", fields: large), end: true);
+                    }
+
+                    Assert.Equal(7u, await last!.WaitForResetAsync());
+
+                    // A small one is served beside them, on the same connection.
+                    Assert.Equal(200, (await visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))).Status);
+                    await WaitSignal.UntilAsync(() => Open(session) is > 1 and < Many / 2, "the first ones run, and not all");
+                    await tunnel.Entry.Log.WaitForAsync(2112);
+                }
+
+                await WaitSignal.UntilAsync(() => Open(session) == 0, "their visitor has left");
+                await using var other = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+                Assert.Equal(200, (await other.ExchangeAsync(Http2Visitor.Request(isTls: false, fields: large))).Status);
+                over.SetResult();
+            },
+            new TunnelSetup { Settings = ["Limits:BufferMegabytes=16"] });
+    }
+
+    private static int Open(TunnelSession session) => session.Uplinks.Sum(static uplink => uplink.OpenStreams);
 }

@@ -116,7 +116,7 @@ public sealed class CrowdedPlacesTests : IDisposable
 
     private Task<ParkOutcome>[] Enter(string name, int count) =>
     [
-        .. Enumerable.Range(0, count).Select(_ => _lot.TryEnter(name, null, long.MaxValue, 1)!.WaitAsync(default).AsTask()),
+        .. Enumerable.Range(0, count).Select(_ => _lot.TryEnter(name, null, default, long.MaxValue, 1)!.WaitAsync(default).AsTask()),
     ];
 
     private void Begin(string name, params int[] numbers) => Begin(name, name, numbers);

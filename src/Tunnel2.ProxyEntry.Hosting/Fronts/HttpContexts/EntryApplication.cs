@@ -5,6 +5,7 @@ using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Forwarding;
+using Tunnel2.ProxyEntry.Fronts.Http2;
 using Tunnel2.ProxyEntry.Inspection;
 using Tunnel2.ProxyEntry.Live;
 
@@ -22,6 +23,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private readonly LiveEndpoint _live;
     private readonly InspectionEndpoints _inspection;
     private readonly ApiEndpoints _api;
+    private readonly LargeHeads _heads;
     private readonly ProxyEntrySettings _settings;
 
     public EntryApplication(
@@ -31,6 +33,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         LiveEndpoint live,
         InspectionEndpoints inspection,
         ApiEndpoints api,
+        LargeHeads heads,
         ProxyEntrySettings settings)
     {
         _forwarder = forwarder;
@@ -39,6 +42,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         _live = live;
         _inspection = inspection;
         _api = api;
+        _heads = heads;
         _settings = settings;
     }
 
@@ -72,6 +76,14 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         }
 
         context.Exchange.Begin();
+        if (!_heads.TryTake(context.Exchange, context.Exchange.HeadLength, out var head))
+        {
+            context.Exchange.Refuse();
+            context.Exchange.LetGo();
+            return Task.CompletedTask;
+        }
+
+        context.Head = head;
         return ForwardAsync(context);
     }
 
@@ -79,6 +91,13 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     public void DisposeContext(EntryRequest context, Exception? exception)
     {
         context.Activity?.RequestEnded();
+        if (context.Head is { Bytes: > 0 } head)
+        {
+            context.Head = default;
+            context.Exchange.LetGo();
+            _heads.Return(head);
+        }
+
         context.Http.Uninitialize();
         context.Admin?.IsServing = false;
     }

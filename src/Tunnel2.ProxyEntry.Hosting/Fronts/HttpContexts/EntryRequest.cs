@@ -2,6 +2,7 @@ using Microsoft.AspNetCore.Http.Features;
 using Tunnel2.ProxyEntry.Admin;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.ProxyEntry.Fronts.Http2;
 using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.HttpContexts;
@@ -25,6 +26,9 @@ internal sealed class EntryRequest
     public AdminRefusals? Admin { get; set; }
 
     public HttpContextExchange Exchange { get; }
+
+    /// <summary>What its head counts for.</summary>
+    public LargeHead Head { get; set; }
 
     public ForwardedRequest State { get; } = new();
 }

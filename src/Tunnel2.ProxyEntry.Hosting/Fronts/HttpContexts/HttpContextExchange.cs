@@ -6,6 +6,7 @@ using System.Text;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Tunnel2.Http1;
+using Tunnel2.Http2.Frames;
 using Tunnel2.Protocol.Headers;
 using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Configuration;
@@ -401,6 +402,26 @@ internal sealed class HttpContextExchange : VisitorExchange
         }
     }
 
+    /// <summary>Its length as a head of HTTP/1.1, in bytes, as long as its fields are held.</summary>
+    public long HeadLength => _headers.Size;
+
+    /// <summary>Refuses the request: nothing was done with it, and the visitor may send it again.</summary>
+    public void Refuse()
+    {
+        _isAborted = true;
+        if (_http.Features.Get<IHttpResetFeature>() is { } feature)
+        {
+            feature.Reset((int)Http2ErrorCode.RefusedStream);
+        }
+        else
+        {
+            _http.Abort();
+        }
+    }
+
+    /// <summary>The request has ended: releases its fields.</summary>
+    public void LetGo() => _headers.Release(_http.Request.Headers);
+
     /// <summary>
     /// Releases the fields of a request that was refused for its size, so that they are not held while the visitor reads the answer.
     /// </summary>
@@ -408,13 +429,12 @@ internal sealed class HttpContextExchange : VisitorExchange
     {
         var (accept, type) = (headers.Accept, headers.ContentType);
         var host = headers.Host;
-        headers.Clear();
+        _headers.Release(headers);
 
         // The two decide the form of the answer; so does the type for gRPC.
         headers.Accept = accept.Count == 1 && accept[0]!.Length <= 1024 ? accept : default;
         headers.ContentType = type.Count == 1 && type[0]!.Length <= 1024 ? type : default;
         headers.Host = host;
-        _headers.Forget();
         if (_fault == ProxyError.RequestTargetTooLong)
         {
             _target = _target[..Math.Min(_target.Length, 1024)];

@@ -37,6 +37,9 @@ internal sealed class VisitorHeaders
     /// <summary>Whether the visitor waits for <c>100 Continue</c> before it sends a body.</summary>
     public bool ExpectsContinue { get; private set; }
 
+    /// <summary>The length of the head as HTTP/1.1 would have it, in bytes; 0 once its fields are released.</summary>
+    public long Size { get; private set; }
+
     /// <summary>Reads the fields of a request.</summary>
     /// <param name="headers">The fields.</param>
     /// <param name="method">The request's method.</param>
@@ -85,6 +88,7 @@ internal sealed class VisitorHeaders
             Add(new Header(name, joined, known));
         }
 
+        Size = size;
         return size > settings.MaxRequestHeadBytes || fields > ProtocolLimits.MaxHeaderFields ? ProxyError.RequestHeadTooLarge : fault;
     }
 
@@ -179,8 +183,23 @@ internal sealed class VisitorHeaders
         return true;
     }
 
-    /// <summary>Releases the fields.</summary>
-    public void Forget()
+    /// <summary>
+    /// Releases the fields, one by one: Kestrel keeps the values of those that it clears together, for the next request of the stream's
+    /// object.
+    /// </summary>
+    /// <param name="headers">Kestrel's.</param>
+    public void Release(IHeaderDictionary headers)
+    {
+        foreach (var name in headers.Keys.ToArray())
+        {
+            headers.Remove(name);
+        }
+
+        Forget();
+    }
+
+    /// <summary>Forgets the fields, without touching those of Kestrel.</summary>
+    private void Forget()
     {
         if (_headers.Length > UsualFields)
         {
@@ -193,6 +212,7 @@ internal sealed class VisitorHeaders
         }
 
         _count = 0;
+        Size = 0;
         ExpectsContinue = false;
     }
 
