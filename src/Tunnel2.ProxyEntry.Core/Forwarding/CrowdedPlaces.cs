@@ -43,6 +43,7 @@ internal sealed class CrowdedPlaces(ForwardWatchdog requests, ParkingLot lot, IS
             ended++;
             foreach (var (request, use) in connection.Requests)
             {
+                request.Exchange?.GiveUpPlace();
                 request.Cut(use, ProxyError.PlacesTaken, StreamResetReason.Cancel);
             }
         }

@@ -48,6 +48,14 @@ internal abstract class VisitorExchange
     /// </summary>
     public virtual object? Place => this;
 
+    /// <summary>
+    /// That place is needed: the connection ends after this request's answer, so that no further request keeps it. From any thread.
+    /// </summary>
+    public virtual void GiveUpPlace()
+    {
+        // A front whose connections end with their one request has nothing to do.
+    }
+
     /// <summary>Whether the visitor uses HTTPS, with this server or with a trusted proxy in front that says so.</summary>
     public virtual bool IsSecure => false;
 

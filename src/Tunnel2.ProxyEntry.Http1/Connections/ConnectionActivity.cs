@@ -23,6 +23,16 @@ internal sealed class ConnectionActivity
     /// <summary>Whether it was already asked to close.</summary>
     public bool IsAskedToClose { get; set; }
 
+    /// <summary>Asks it to close after its requests.</summary>
+    public Action? Close { private get; init; }
+
+    /// <summary>Asks it to close, because its place is needed; once it has no request it may be cut.</summary>
+    public void GiveUpPlace()
+    {
+        IsAskedToClose = true;
+        Close?.Invoke();
+    }
+
     /// <summary>A request begins, or other code decides about the connection from now on; <see cref="RequestEnded"/> must follow.</summary>
     public void RequestBegan()
     {

@@ -56,7 +56,7 @@ internal sealed class ConnectionTracker
     /// <summary>The middleware: counts a connection for as long as it is served.</summary>
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
-        var activity = new ConnectionActivity(_timeProvider);
+        var activity = new ConnectionActivity(_timeProvider) { Close = () => RequestClose(connection) };
         connection.Features.Set(activity);
         _open.TryAdd(connection, activity);
         Interlocked.Decrement(ref _expected);
@@ -132,8 +132,7 @@ internal sealed class ConnectionTracker
         {
             if (activity.HasServed && !activity.IsAskedToClose)
             {
-                activity.IsAskedToClose = true;
-                RequestClose(connection);
+                activity.GiveUpPlace();
             }
             else
             {

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Net.Sockets;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Tcp;
 using Tunnel2.Multiplexing.Session;
@@ -43,6 +44,38 @@ public sealed class CrowdedPlacesTests
         await tunnel.Entry.Log.WaitForAsync(2214);
         answers.ForEach(static answer => answer.Dispose());
     }, Setup());
+
+    [Fact]
+    public async Task Visitors_who_ask_again_at_once_keep_out_no_visitor_of_another_tunnel()
+    {
+        await using var silent = RawTcpServer.Start(static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.ReadToEndAsync();
+        });
+        await TunnelFixture.RunAsync(async tunnel =>
+        {
+            await using var agent = await AgentFixture.StartReadyAsync(
+                AgentFixture.Options(tunnel.Entry.Uplink.Port, silent.Port, "silent"));
+            var visitors = new List<RawHttpClient>();
+            for (var i = 0; i < Places; i++)
+            {
+                visitors.Add(await tunnel.ConnectAsync());
+            }
+
+            var asking = visitors.Select(AskAgainAsync).ToList();
+            await WaitSignal.UntilAsync(
+                () => tunnel.Entry.Directory.Snapshot().Sum(static session => OpenStreams(session.Tunnel)) == Places,
+                "all places are busy");
+            await OthersAreServedAsync(tunnel, TunnelFixture.Host);
+            foreach (var visitor in visitors)
+            {
+                await visitor.DisposeAsync();
+            }
+
+            await Task.WhenAll(asking);
+        }, Setup());
+    }
 
     [Fact]
     public Task Silent_connections_of_tcp_keep_out_no_visitor_of_another_tunnel()
@@ -93,11 +126,27 @@ public sealed class CrowdedPlacesTests
     private static Task<AgentFixture> StartOtherAsync(TunnelFixture tunnel) =>
         AgentFixture.StartReadyAsync(AgentFixture.Options(tunnel.Entry.Uplink.Port, tunnel.Backend.Port, "other"));
 
-    private static async Task OthersAreServedAsync(TunnelFixture tunnel)
+    /// <summary>Asks for what never comes, and again after each answer, until the connection ends.</summary>
+    private static async Task AskAgainAsync(RawHttpClient visitor)
+    {
+        try
+        {
+            while (true)
+            {
+                await visitor.ExchangeAsync("/held", "silent.localhost");
+            }
+        }
+        catch (Exception exception) when (exception is IOException or ObjectDisposedException or SocketException)
+        {
+            // It has lost its place.
+        }
+    }
+
+    private static async Task OthersAreServedAsync(TunnelFixture tunnel, string host = "other.localhost")
     {
         for (var i = 0; i < 5; i++)
         {
-            var (head, _) = await tunnel.ExchangeAsync("/bytes/5", host: "other.localhost");
+            var (head, _) = await tunnel.ExchangeAsync("/bytes/5", host: host);
             Assert.Equal(200, head.StatusCode);
         }
     }

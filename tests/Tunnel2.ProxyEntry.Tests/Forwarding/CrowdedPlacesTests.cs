@@ -21,6 +21,7 @@ public sealed class CrowdedPlacesTests : IDisposable
     private readonly ParkingLot _lot;
     private readonly CrowdedPlaces _places;
     private readonly List<string> _cut = [];
+    private readonly List<SampleExchange> _exchanges = [];
 
     public CrowdedPlacesTests()
     {
@@ -38,6 +39,7 @@ public sealed class CrowdedPlacesTests : IDisposable
         Begin("small", 7, 8, 9);
         Assert.Equal(3, _places.EndNewest(Places, most: 3));
         Assert.Equal(["large 6", "large 5", "large 4"], _cut);
+        Assert.Equal([false, false, false, true, true, true, false, false, false], _exchanges.Select(static one => one.HasGivenUp));
     }
 
     [Fact]
@@ -137,6 +139,7 @@ public sealed class CrowdedPlacesTests : IDisposable
         request.Begin(_time);
         (request.Exchange, request.Session, request.BytesReceived) = (exchange, session, number);
         request.BeginVisitorWait(exchange);
+        _exchanges.Add(exchange);
         _watchdog.Add(request);
     }
 }

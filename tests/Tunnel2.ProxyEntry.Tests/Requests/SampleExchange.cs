@@ -95,6 +95,11 @@ internal sealed class SampleExchange : VisitorExchange
     /// <summary>The visitor's connection; null: it has one for itself.</summary>
     public object? Connection { get; init; }
 
+    public override void GiveUpPlace() => HasGivenUp = true;
+
+    /// <summary>Whether its place was needed.</summary>
+    public bool HasGivenUp { get; private set; }
+
     /// <summary>What happens where the visitor's connection is cut.</summary>
     public Action? OnAbort { get; init; }
 }

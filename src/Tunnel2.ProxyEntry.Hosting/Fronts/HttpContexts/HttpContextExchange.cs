@@ -88,6 +88,9 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override object Place { get; }
 
     /// <inheritdoc/>
+    public override void GiveUpPlace() => (Place as ConnectionActivity)?.GiveUpPlace();
+
+    /// <inheritdoc/>
     public override bool IsSecure => _forwarding!.IsTls || (_forwarding.IsTrusted && ProxiedVisitor.SaysHttps(this));
 
     /// <inheritdoc/>

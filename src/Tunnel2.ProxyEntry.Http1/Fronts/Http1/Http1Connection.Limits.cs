@@ -99,6 +99,9 @@ internal sealed partial class Http1Connection
         return true;
     }
 
+    /// <summary>Ends it after the current answer, because its place is needed. From any thread.</summary>
+    public void EvictAfterwards() => _isEvicted = true;
+
     /// <summary>
     /// The visitor's direction has ended. Nearly every visitor that does this has left; one that has only ended its direction gets a
     /// moment.

@@ -65,7 +65,7 @@ internal sealed partial class Http1Connection
     public bool IsStopping => _transport.Stopping.IsCancellationRequested;
 
     /// <summary>Whether a response written now should ask the visitor to leave, although the connection is still good.</summary>
-    public bool IsLastCall => IsStopping || _front.Drain.IsDraining;
+    public bool IsLastCall => IsStopping || _front.Drain.IsDraining || _isEvicted;
 
     /// <summary>Serves the connection until it has ended. Never throws.</summary>
     /// <returns>False when the visitor speaks HTTP/2; the connection is then unchanged.</returns>

@@ -77,6 +77,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
     public override IPAddress? RemoteAddress => _fields.Address;
 
     /// <inheritdoc/>
+    public override void GiveUpPlace() => _connection.EvictAfterwards();
+
+    /// <inheritdoc/>
     public override bool HasBody => Parser.BodyKind != BodyKind.None;
 
     /// <inheritdoc/>
