@@ -98,14 +98,16 @@ internal sealed class RequestPublisher : RequestObserver
             : RequestErrorCodes.None;
         Span<byte> target = stackalloc byte[MaxTargetLength];
         target = target[..CopyTarget(exchange, target)];
+        var reports = request.NoteOf<UpgradeReports>();
         Publish(
             request,
+            reports,
             MethodOf(exchange),
             target,
             error,
             outcome == RequestOutcome.Upgraded ? RequestFlags.Upgraded : RequestFlags.None,
             request.Times.Ended);
-        request.NoteOf<UpgradeReports>()?.End();
+        reports?.End();
     }
 
     /// <inheritdoc/>
@@ -117,11 +119,13 @@ internal sealed class RequestPublisher : RequestObserver
         }
 
         var now = _clock.GetTimestamp();
-        Publish(request, reports.Method, reports.Target, RequestErrorCodes.None, RequestFlags.Upgraded | RequestFlags.Interim, now);
+        Publish(
+            request, reports, reports.Method, reports.Target, RequestErrorCodes.None, RequestFlags.Upgraded | RequestFlags.Interim, now);
     }
 
     private void Publish(
-        ForwardedRequest request, RequestMethod method, ReadOnlySpan<byte> target, ushort error, RequestFlags flags, long until)
+        ForwardedRequest request, UpgradeReports? reports, RequestMethod method, ReadOnlySpan<byte> target, ushort error,
+        RequestFlags flags, long until)
     {
         Span<byte> payload = stackalloc byte[MaxRecordLength];
         Span<byte> node = stackalloc byte[RequestRecordCodec.MaxNodeLength];
@@ -130,7 +134,7 @@ internal sealed class RequestPublisher : RequestObserver
             : default;
         var name = request.Session?.NameBytes ?? _noSession;
 
-        var (times, reports) = (request.Times, request.NoteOf<UpgradeReports>());
+        var times = request.Times;
         var from = reports is { ReportedAt: not 0 } ? reports.ReportedAt : times.Started;
         var total = Microseconds(from, until);
         var anchor = Volatile.Read(ref _anchor);
