@@ -12,12 +12,16 @@ internal static class NameResolution
     public static readonly TimeSpan Limit = TimeSpan.FromMilliseconds(300);
 
     /// <summary>Asks the system's resolver for <paramref name="host"/>, for at most <see cref="Limit"/>.</summary>
-    public static async Task<bool> ResolvesAsync(string host, CancellationToken cancellationToken)
+    public static Task<bool> ResolvesAsync(string host, CancellationToken cancellationToken) =>
+        ResolvesWithinAsync(host, Limit, cancellationToken);
+
+    /// <summary>The same, for at most <paramref name="limit"/>.</summary>
+    public static async Task<bool> ResolvesWithinAsync(string host, TimeSpan limit, CancellationToken cancellationToken)
     {
         try
         {
             // WaitAsync and not only a token: on several systems a lookup under way cannot be cancelled.
-            IPAddress[] addresses = await Dns.GetHostAddressesAsync(host, cancellationToken).WaitAsync(Limit, cancellationToken)
+            IPAddress[] addresses = await Dns.GetHostAddressesAsync(host, cancellationToken).WaitAsync(limit, cancellationToken)
                 .ConfigureAwait(false);
             return addresses.Length > 0;
         }
