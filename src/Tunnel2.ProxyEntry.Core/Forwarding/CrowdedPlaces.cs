@@ -96,6 +96,6 @@ internal sealed class CrowdedPlaces(ForwardWatchdog requests, ParkingLot lot, IS
 
     private readonly record struct Owner(AgentIdentity? Identity, long NodeEpoch);
 
-    /// <summary>A connection: when the oldest request of it that runs began, and its requests, with their uses.</summary>
+    /// <summary>A connection: when one of its running requests began, and those requests, with their uses.</summary>
     private sealed record Connection(long Began, List<(ForwardedRequest Request, int Use)> Requests);
 }

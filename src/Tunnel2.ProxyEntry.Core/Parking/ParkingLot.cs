@@ -215,16 +215,7 @@ internal sealed class ParkingLot : IDisposable
     private ParkedRequest? FindOfAddressesUnsynchronized(AddressKey own, long bytes)
     {
         var lacksBytes = _bytes + bytes > _maxBytes;
-        LinkedList<ParkedRequest>? largest = null;
-        var most = 0L;
-        foreach (var list in _addresses.Values)
-        {
-            if (Weight(list, list.Count, lacksBytes) is var weight && weight > most)
-            {
-                (largest, most) = (list, weight);
-            }
-        }
-
+        var (largest, most) = Largest(_addresses.Values, lacksBytes);
         var wanted = WeightOfAddressUnsynchronized(own, lacksBytes) + (lacksBytes ? bytes : 1);
         var last = largest?.Last;
         while (last is not null && !HasRoomUnsynchronized(bytes, last.Value))
@@ -246,30 +237,37 @@ internal sealed class ParkingLot : IDisposable
     private ParkedRequest? FindOfNamesUnsynchronized(List<ParkedRequest>? own, AddressKey address, long bytes)
     {
         var lacksBytes = _bytes + bytes > _maxBytes;
-        List<ParkedRequest>? largest = null;
-        var most = 0L;
-        foreach (var list in _waiting.Values)
-        {
-            if (Weight(list, list.Count, lacksBytes) is var weight && weight > most)
-            {
-                (largest, most) = (list, weight);
-            }
-        }
-
+        var (largest, most) = Largest(_waiting.Values, lacksBytes);
         var isModest = WeightOfAddressUnsynchronized(address, lacksBytes) <= (lacksBytes ? _maxBytes : _maxTotal) / ModestShare;
-        var wanted = (own is null ? 0 : Weight(own, own.Count, lacksBytes)) + (lacksBytes ? bytes : 1);
+        var wanted = (own is null ? 0 : Weight(own, lacksBytes)) + (lacksBytes ? bytes : 1);
         var last = largest?.FindLast(place => HasRoomUnsynchronized(bytes, place) && (isModest || place.Address == address));
         return last is not null && most - (lacksBytes ? last.Bytes : 1) >= wanted ? last : null;
     }
 
     private long WeightOfAddressUnsynchronized(AddressKey address, bool ofBytes) =>
-        _addresses.TryGetValue(address, out var list) ? Weight(list, list.Count, ofBytes) : 0;
+        _addresses.TryGetValue(address, out var list) ? Weight(list, ofBytes) : 0;
 
-    private static long Weight(IEnumerable<ParkedRequest> places, int count, bool ofBytes)
+    private static (TList? List, long Weight) Largest<TList>(IEnumerable<TList> lists, bool ofBytes)
+        where TList : class, IReadOnlyCollection<ParkedRequest>
+    {
+        TList? largest = null;
+        var most = 0L;
+        foreach (var list in lists)
+        {
+            if (Weight(list, ofBytes) is var weight && weight > most)
+            {
+                (largest, most) = (list, weight);
+            }
+        }
+
+        return (largest, most);
+    }
+
+    private static long Weight(IReadOnlyCollection<ParkedRequest> places, bool ofBytes)
     {
         if (!ofBytes)
         {
-            return count;
+            return places.Count;
         }
 
         var sum = 0L;

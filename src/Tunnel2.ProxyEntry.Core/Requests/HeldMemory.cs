@@ -4,9 +4,10 @@ using Tunnel2.ProxyEntry.Limits;
 namespace Tunnel2.ProxyEntry.Requests;
 
 /// <summary>
-/// The memory of the process for bodies that are held until their signature is checked. It belongs to the budget for unread bytes, of which
-/// it takes at most a quarter: visitors without a signature must not take the memory of others. A quarter of that is for the unchecked
-/// bodies of one address, so that one visitor does not keep out the webhooks of all. Thread-safe.
+/// The memory of the process for bodies that are held until their signature is checked; another one is for large heads over HTTP/2. It
+/// belongs to the budget for unread bytes, of which it takes at most a quarter: visitors without a signature must not take the memory of
+/// others. A quarter of that is for the unchecked bodies of one address, so that one visitor does not keep out the webhooks of all.
+/// Thread-safe.
 /// </summary>
 /// <param name="budget">The budget.</param>
 /// <param name="longestBody">How long a body may be; one address may send at least one.</param>

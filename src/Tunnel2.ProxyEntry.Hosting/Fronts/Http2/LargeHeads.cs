@@ -25,9 +25,6 @@ internal sealed class LargeHeads(
     private readonly HeldMemory _memory = new(budget, BytesOfCharacter * settings.MaxRequestHeadBytes);
     private readonly OncePerSecond _lines = new(timeProvider);
 
-    /// <summary>Bytes that count now.</summary>
-    public long Held => _memory.Held;
-
     /// <summary>Takes memory for the head of a request.</summary>
     /// <param name="exchange">The request.</param>
     /// <param name="length">The length of its head, in bytes.</param>
