@@ -24,8 +24,8 @@ internal sealed class LocationCache
 
     private readonly ConcurrentDictionary<string, NodePlaces> _known = new(StringComparer.Ordinal);
     private readonly ConcurrentDictionary<string, NodePlaces>.AlternateLookup<ReadOnlySpan<char>> _lookup;
-    private readonly ConcurrentDictionary<string, long> _unknown = new(StringComparer.Ordinal);
-    private readonly ConcurrentDictionary<string, long>.AlternateLookup<ReadOnlySpan<char>> _unknownLookup;
+    private readonly ConcurrentDictionary<string, Unserved> _unknown = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, Unserved>.AlternateLookup<ReadOnlySpan<char>> _unknownLookup;
     private readonly ConcurrentDictionary<string, NodePlaces> _doubted = new(StringComparer.Ordinal);
     private readonly TimeProvider _timeProvider;
     private long _cleared;
@@ -53,12 +53,24 @@ internal sealed class LocationCache
     public NodePlaces? Doubted(string name) => _doubted.GetValueOrDefault(name);
 
     /// <summary>Whether no node served the name a moment ago.</summary>
-    public bool IsUnknown(string name) =>
-        _unknown.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnknownFor;
+    /// <param name="name">The name.</param>
+    /// <param name="keptFor">As <see cref="LocatedName.KeptFor"/>.</param>
+    public bool IsUnknown(string name, out TimeSpan? keptFor)
+    {
+        keptFor = null;
+        if (!_unknown.TryGetValue(name, out var found) || _timeProvider.GetElapsedTime(found.Since) is var age && age >= UnknownFor)
+        {
+            return false;
+        }
 
-    /// <summary>Whether no node served the name lately, and nothing was heard of it since. Without an allocation.</summary>
+        keptFor = found.KeptFor is { } kept ? kept > age ? kept - age : TimeSpan.Zero : null;
+        return true;
+    }
+
+    /// <summary>Whether no node served the name lately or kept it, and nothing was heard of it since. Without an allocation.</summary>
     public bool WasUnknown(ReadOnlySpan<char> name) =>
-        _unknownLookup.TryGetValue(name, out var since) && _timeProvider.GetElapsedTime(since) < UnheardFor;
+        _unknownLookup.TryGetValue(name, out var found) && _timeProvider.GetElapsedTime(found.Since) is var age && age < UnheardFor
+        && !(found.KeptFor > age);
 
     /// <summary>A name is at some nodes, unless the cache knows a newer place.</summary>
     public void Set(string name, NodePlaces places)
@@ -87,10 +99,13 @@ internal sealed class LocationCache
     }
 
     /// <summary>No node serves a name now.</summary>
-    public void SetUnknown(string name)
+    /// <param name="name">The name.</param>
+    /// <param name="keptFor">As <see cref="LocatedName.KeptFor"/>.</param>
+    public void SetUnknown(string name, TimeSpan? keptFor)
     {
         _doubted.TryRemove(name, out _);
-        if (_unknown.TryAdd(name, _timeProvider.GetTimestamp()))
+        var unserved = new Unserved(_timeProvider.GetTimestamp(), keptFor);
+        if (_unknown.TryAdd(name, unserved))
         {
             if (Interlocked.Increment(ref _unknownCount) > MaxNames)
             {
@@ -99,7 +114,7 @@ internal sealed class LocationCache
         }
         else
         {
-            _unknown[name] = _timeProvider.GetTimestamp();
+            _unknown[name] = unserved;
         }
     }
 
@@ -205,4 +220,7 @@ internal sealed class LocationCache
             }
         }
     }
+
+    /// <summary>A name that no node served at some time, and for how much longer it was kept for its owner then.</summary>
+    private readonly record struct Unserved(long Since, TimeSpan? KeptFor);
 }

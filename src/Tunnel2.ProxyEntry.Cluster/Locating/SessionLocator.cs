@@ -68,31 +68,31 @@ internal sealed class SessionLocator : ISessionLocator
     public bool IsUnknown(ReadOnlySpan<char> name) => _cache.WasUnknown(name);
 
     /// <inheritdoc/>
-    public ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken)
+    public ValueTask<LocatedName> LocateAsync(string name, CancellationToken cancellationToken)
     {
         if (_cache.TryGet(name, out var known))
         {
-            return new ValueTask<NodePlaces?>(known);
+            return new ValueTask<LocatedName>(new LocatedName(known));
         }
 
-        if (_cache.IsUnknown(name))
+        if (_cache.IsUnknown(name, out var keptFor))
         {
-            return default;
+            return new ValueTask<LocatedName>(new LocatedName(null, keptFor));
         }
 
         if (_here.TryGetValue(name, out var here) && _timeProvider.GetElapsedTime(here.Since) < LocationCache.UnknownFor)
         {
-            return new ValueTask<NodePlaces?>(here.Places);
+            return new ValueTask<LocatedName>(new LocatedName(here.Places));
         }
 
         if (_node.Ready is null)
         {
             _metrics.Missed("unavailable");
-            return new ValueTask<NodePlaces?>(_cache.Doubted(name));
+            return new ValueTask<LocatedName>(new LocatedName(_cache.Doubted(name)));
         }
 
         // The first of them asks; all wait for the same answer, each for as long as it likes.
-        return new ValueTask<NodePlaces?>(Ask(name).WaitAsync(cancellationToken));
+        return new ValueTask<LocatedName>(Ask(name).WaitAsync(cancellationToken));
     }
 
     /// <inheritdoc/>
@@ -243,10 +243,10 @@ internal sealed class SessionLocator : ISessionLocator
         return places;
     }
 
-    private Task<NodePlaces?> Ask(string name) => _asking.GetOrAdd(
+    private Task<LocatedName> Ask(string name) => _asking.GetOrAdd(
         name, static (name, locator) => new Question(question => locator.AskAsync(name, question)), this).Answer;
 
-    private async Task<NodePlaces?> AskAsync(string name, Question question)
+    private async Task<LocatedName> AskAsync(string name, Question question)
     {
         var hasTurn = false;
         try
@@ -254,25 +254,26 @@ internal sealed class SessionLocator : ISessionLocator
             if (!_budget.TryTake() || !(hasTurn = await _questions.TryEnterAsync(CancellationToken.None).ConfigureAwait(false)))
             {
                 _metrics.Missed("limited");
-                return _cache.Doubted(name);
+                return new LocatedName(_cache.Doubted(name));
             }
 
-            if (await _store.LocateAsync(name, CancellationToken.None).ConfigureAwait(false) is not { } found)
+            var located = await _store.LocateAsync(name, CancellationToken.None).ConfigureAwait(false);
+            if (located.Places is not { } found)
             {
                 _metrics.Missed("unknown");
                 if (OthersMayComeBack && _cache.Doubted(name) is { } before)
                 {
                     // That node decides: it may have the session, and not its lease yet.
-                    return before;
+                    return new LocatedName(before);
                 }
 
-                _cache.SetUnknown(name);
+                _cache.SetUnknown(name, located.KeptFor);
                 if (question.IsOvertaken)
                 {
                     _cache.ForgetUnknown(name);
                 }
 
-                return null;
+                return located;
             }
 
             if (found.Without(place => place.Node.NodeId == _node.Facts.Node) is not { } others)
@@ -285,7 +286,7 @@ internal sealed class SessionLocator : ISessionLocator
                     _here.TryRemove(name, out _);
                 }
 
-                return here;
+                return new LocatedName(here);
             }
 
             _node.See(others.Newest);
@@ -300,12 +301,12 @@ internal sealed class SessionLocator : ISessionLocator
                 }
             }
 
-            return others;
+            return new LocatedName(others);
         }
         catch (StoreUnavailableException)
         {
             _metrics.Missed("unavailable");
-            return _cache.Doubted(name);
+            return new LocatedName(_cache.Doubted(name));
         }
         finally
         {
@@ -324,13 +325,13 @@ internal sealed class SessionLocator : ISessionLocator
     /// </summary>
     private sealed class Question
     {
-        private readonly Lazy<Task<NodePlaces?>> _answer;
+        private readonly Lazy<Task<LocatedName>> _answer;
         private int _isOvertaken;
 
-        public Question(Func<Question, Task<NodePlaces?>> ask) => _answer = new Lazy<Task<NodePlaces?>>(() => ask(this));
+        public Question(Func<Question, Task<LocatedName>> ask) => _answer = new Lazy<Task<LocatedName>>(() => ask(this));
 
         /// <summary>The answer, which is asked for once.</summary>
-        public Task<NodePlaces?> Answer => _answer.Value;
+        public Task<LocatedName> Answer => _answer.Value;
 
         /// <summary>Something was heard of the name since.</summary>
         public bool IsOvertaken

@@ -134,11 +134,18 @@ internal static class PostgresSql
     /// <summary>For one session of a name that is shared: $1 node, $2 channel, $3 name, $4 epoch, $5 state, $6 time, $7 health.</summary>
     public const string ChangeShared = "select tunnel2_change($1, $2, $3, $4, $5, $6, $7)";
 
+    /// <summary>
+    /// $1 name: its sessions at nodes that live, and, without a node, those that are over, with the time for which the name is still kept.
+    /// An hour of that is enough, as above.
+    /// </summary>
     public const string Locate =
         $"""
-        select s.node, n.link_address, s.epoch, s.state, s.share, s.member, s.healthy, s.weight
-        from ({Sessions}) s join tunnel2_nodes n on n.node = s.node and n.incarnation = s.incarnation
-        where s.name = $1 and s.state < 2 and n.lease_until > clock_timestamp()
+        select n.node, n.link_address, s.epoch, s.state, s.share, s.member, s.healthy, s.weight,
+            case when n.node is null and s.kept_until > clock_timestamp()
+                then least(s.kept_until, clock_timestamp() + interval '1 hour') - clock_timestamp() else interval '0' end
+        from ({Sessions}) s left join tunnel2_nodes n
+            on n.node = s.node and n.incarnation = s.incarnation and s.state < 2 and n.lease_until > clock_timestamp()
+        where s.name = $1
         """;
 
     /// <summary>$1 name. All sessions of a name that is shared have one owner.</summary>
@@ -169,12 +176,15 @@ internal static class PostgresSql
         from tunnel2_nodes n order by n.node
         """;
 
-    /// <summary>What was left or lost long ago. An epoch of a name stays for a minute, so that none is given twice.</summary>
+    /// <summary>
+    /// What was left or lost long ago. A name that was left stays for ten minutes: visitors of any node hear that its agent is away, and no
+    /// epoch is given twice.
+    /// </summary>
     public const string TidyNames =
         """
         delete from tunnel2_names s where s.name in (
             select name from tunnel2_names t
-            where (t.state = 2 and t.kept_until < clock_timestamp() - interval '1 minute'
+            where (t.state = 2 and t.kept_until < clock_timestamp() - interval '10 minutes'
                 or t.state < 2 and not exists (
                     select from tunnel2_nodes n
                     where n.node = t.node and n.incarnation = t.incarnation and n.lease_until > clock_timestamp() - interval '1 day'))
@@ -187,7 +197,7 @@ internal static class PostgresSql
         """
         delete from tunnel2_members m where (m.name, m.member) in (
             select t.name, t.member from tunnel2_members t
-            where t.state = 2 and t.kept_until < clock_timestamp() - interval '1 minute'
+            where t.state = 2 and t.kept_until < clock_timestamp() - interval '10 minutes'
                 or not exists (
                     select from tunnel2_nodes n
                     where n.node = t.node and n.incarnation = t.incarnation and n.lease_until > clock_timestamp() - interval '1 day')
@@ -250,10 +260,11 @@ internal static class PostgresSql
     /// <summary>What counts: names that one session has for itself, and the sessions of names that are shared.</summary>
     private const string Sessions =
         """
-        select s.name, s.node, s.incarnation, s.epoch, s.state, null::bytea as share, null::bytea as member, true as healthy, s.weight
+        select s.name, s.node, s.incarnation, s.epoch, s.state, null::bytea as share, null::bytea as member, true as healthy, s.weight,
+            s.kept_until
         from tunnel2_names s where s.share is null or s.shared is distinct from s.epoch
         union all
-        select m.name, m.node, m.incarnation, m.epoch, m.state, m.share, m.member, m.healthy, m.weight
+        select m.name, m.node, m.incarnation, m.epoch, m.state, m.share, m.member, m.healthy, m.weight, m.kept_until
         from tunnel2_members m join tunnel2_names s on s.name = m.name and s.share = m.share and s.shared = s.epoch
         """;
 

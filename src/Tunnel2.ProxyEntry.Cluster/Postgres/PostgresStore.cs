@@ -131,22 +131,25 @@ internal sealed partial class PostgresStore : IClusterStore
             cancellationToken);
 
     /// <inheritdoc/>
-    public Task<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken) =>
-        _connections.CallAsync<NodePlaces?>(
+    public Task<LocatedName> LocateAsync(string name, CancellationToken cancellationToken) =>
+        _connections.CallAsync(
             async (connection, token) =>
             {
                 var rows = await ReadAsync(
                     connection, PostgresSql.Locate,
                     static reader => (
                         Group: reader.IsDBNull(4) ? "" : Convert.ToHexStringLower(reader.GetFieldValue<byte[]>(4)),
-                        Place: new NodePlace(
+                        KeptFor: reader.GetTimeSpan(8),
+                        Place: reader.IsDBNull(0) ? null : new NodePlace(
                             new NodeLocation(reader.GetString(0), reader.GetString(1), reader.GetInt64(2)),
                             reader.IsDBNull(5) ? "" : Convert.ToHexStringLower(reader.GetFieldValue<byte[]>(5)),
                             reader.GetBoolean(6),
                             reader.GetInt16(3) == (short)StoredState.HandingOver,
                             reader.GetInt32(7))),
                     token, new NpgsqlParameter { Value = name }).ConfigureAwait(false);
-                return rows.Count == 0 ? null : new NodePlaces(rows[0].Group, rows.Select(static row => row.Place));
+                NodePlace[] places = [.. rows.Select(static row => row.Place).OfType<NodePlace>()];
+                return places.Length > 0 ? new LocatedName(new NodePlaces(rows.First(static row => row.Place is not null).Group, places))
+                    : new LocatedName(null, rows.Count == 0 ? null : rows.Max(static row => row.KeptFor));
             },
             cancellationToken);
 

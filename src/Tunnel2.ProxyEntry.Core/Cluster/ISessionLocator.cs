@@ -12,16 +12,17 @@ internal interface ISessionLocator
     bool TryLocate(ReadOnlySpan<char> name, out NodePlaces places);
 
     /// <summary>
-    /// Whether no node served a name some seconds ago, and this node has heard of no registration since. Does not wait or allocate.
+    /// Whether no node served a name some seconds ago, none kept it for its owner, and this node has heard of no registration since. Does
+    /// not wait or allocate.
     /// </summary>
     bool IsUnknown(ReadOnlySpan<char> name);
 
     /// <summary>
     /// Asks the cluster when the cache does not know. Requests for one name share one question, names that no node serves are remembered
-    /// for a second, and questions are limited to a rate. Null when no node serves the name, or when the answer is not available now. The
+    /// for a second, and questions are limited to a rate. No places where no node serves the name, or the answer is not available now. The
     /// answer may be this node itself alone, whose own directory gets the session in a moment (<see cref="NodePlaces.IsHere"/>).
     /// </summary>
-    ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken);
+    ValueTask<LocatedName> LocateAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>
     /// The digest of the owner whose session has a name, at any node; null: none is known. Asks the database each time: for what is rare.

@@ -20,9 +20,10 @@ namespace Tunnel2.ProxyEntry.Opening;
 /// <param name="Answer">What a policy answers in place of the service, or null.</param>
 /// <param name="MayBeElsewhere">Whether another node has to be asked before the error counts.</param>
 /// <param name="IsInCluster">Whether the cluster has a session, which this node cannot use now: the request may wait for it.</param>
+/// <param name="KeptFor">How much longer the cluster keeps a name that no node serves; null: no node served it lately.</param>
 internal readonly record struct OpenResult(
     ProxyError? Error, EntrySession? Session, TunnelStream? Stream, ErrorResponse? Answer = null, bool MayBeElsewhere = false,
-    bool IsInCluster = false);
+    bool IsInCluster = false, TimeSpan? KeptFor = null);
 
 /// <summary>
 /// Finds the session of a request and opens a stream on it. If the agent is away but expected back, the request waits for it; its body is
@@ -216,7 +217,7 @@ internal sealed class PatientOpener
         }
 
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
-        if (!_policy.TryGetDeadline(name, result.IsInCluster, out var deadline, out var owner))
+        if (!_policy.TryGetDeadline(name, result.IsInCluster, result.KeptFor, out var deadline, out var owner))
         {
             return result;
         }
@@ -358,8 +359,8 @@ internal sealed class PatientOpener
         VisitorExchange exchange, ForwardedRequest request, EntrySession session, UplinkStreams? except)
     {
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
-        var (stream, _) = await _nodes!.OpenAsync(exchange, request, name, except, RankOf(session, request)).ConfigureAwait(false);
-        if (stream is not null)
+        var opening = await _nodes!.OpenAsync(exchange, request, name, except, RankOf(session, request)).ConfigureAwait(false);
+        if (opening.Stream is { } stream)
         {
             return new OpenResult(null, null, stream);
         }
@@ -411,8 +412,8 @@ internal sealed class PatientOpener
         VisitorExchange exchange, ForwardedRequest request, OpenResult result, UplinkStreams? except)
     {
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
-        var (stream, obstacle) = await _nodes!.OpenAsync(exchange, request, name, except).ConfigureAwait(false);
-        if (stream is null && obstacle == NodeObstacle.NoNode && !request.IsDomainAsked && DomainName.IsMeant(name)
+        var opening = await _nodes!.OpenAsync(exchange, request, name, except).ConfigureAwait(false);
+        if (opening is { Stream: null, Obstacle: NodeObstacle.NoNode } && !request.IsDomainAsked && DomainName.IsMeant(name)
             && !DomainName.IsWildcard(name))
         {
             // No session has the domain itself: the wildcard above it counts, here or at another node.
@@ -421,7 +422,7 @@ internal sealed class PatientOpener
             var next = _names.GetName(exchange.Address, isDomainAsked: true);
             if (!result.MayBeElsewhere || next == name)
             {
-                return result with { MayBeElsewhere = false };
+                return Explain(result with { MayBeElsewhere = false }, opening.KeptFor);
             }
 
             if (result.Error is null)
@@ -429,15 +430,24 @@ internal sealed class PatientOpener
                 return await OpenBetterAsync(exchange, request, result.Session!, except).ConfigureAwait(false);
             }
 
-            (stream, obstacle) = await _nodes.OpenAsync(exchange, request, next, except).ConfigureAwait(false);
+            var above = await _nodes.OpenAsync(exchange, request, next, except).ConfigureAwait(false);
+            opening = above.KeptFor is null ? above with { KeptFor = opening.KeptFor } : above;
         }
 
-        return stream is not null ? new OpenResult(null, null, stream)
-            : obstacle == NodeObstacle.NoNode ? new OpenResult(result.Error, null, null)
-            : new OpenResult(
-                obstacle == NodeObstacle.Unreachable ? ProxyError.NodeUnreachable : ProxyError.AgentOffline, null, null,
-                IsInCluster: true);
+        return opening switch
+        {
+            { Stream: { } stream } => new OpenResult(null, null, stream),
+            { Obstacle: NodeObstacle.NoNode or NodeObstacle.Away } => Explain(new OpenResult(result.Error, null, null), opening.KeptFor),
+            { Obstacle: NodeObstacle.Unreachable } => new OpenResult(ProxyError.NodeUnreachable, null, null, IsInCluster: true),
+            _ => new OpenResult(ProxyError.AgentOffline, null, null, IsInCluster: true),
+        };
     }
+
+    /// <summary>A name that a node served lately is not unknown: its agent is away.</summary>
+    private static OpenResult Explain(OpenResult result, TimeSpan? keptFor) =>
+        keptFor is not null && result.Error is (ProxyError.UnknownName or ProxyError.UnknownHost or ProxyError.AgentOffline)
+            ? result with { Error = ProxyError.AgentOffline, KeptFor = keptFor }
+            : result;
 
     /// <summary>
     /// Waits until a login or a signature is checked, and looks again. Does nothing where none has to be checked.

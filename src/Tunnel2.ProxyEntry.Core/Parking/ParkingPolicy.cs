@@ -10,6 +10,7 @@ namespace Tunnel2.ProxyEntry.Parking;
 /// | was lost without a goodbye less than a minute ago | up to the limit: it is connecting again |
 /// | said goodbye | until the limit has passed since the goodbye: a restart is over by then, and a final stop looks the same |
 /// | was never here, and ProxyEntry has just started | up to the limit: it was connected to the process before |
+/// | was at another node of the cluster, which it has left | as long as its name is kept for its owner, up to the limit |
 /// | serves elsewhere in the cluster, at a node that is not reached, or is just registering here | up to the limit |
 /// | everything else | not at all |
 /// </remarks>
@@ -37,10 +38,12 @@ internal sealed class ParkingPolicy
     /// <summary>Until when a request should wait that has just found the name absent.</summary>
     /// <param name="name">The name in lower case; a name that counts as known.</param>
     /// <param name="isInCluster">Whether the cluster has a session of the name, which this node cannot use now.</param>
+    /// <param name="keptFor">How much longer the cluster keeps the name for its owner; null: it does not say.</param>
     /// <param name="deadline">A timestamp of the clock.</param>
     /// <param name="owner">The owner whose session it should wait for; null when no owner is known.</param>
     /// <returns>False when it should not wait.</returns>
-    public bool TryGetDeadline(ReadOnlySpan<char> name, bool isInCluster, out long deadline, out AgentIdentity? owner)
+    public bool TryGetDeadline(
+        ReadOnlySpan<char> name, bool isInCluster, TimeSpan? keptFor, out long deadline, out AgentIdentity? owner)
     {
         owner = null;
         var now = _timeProvider.GetTimestamp();
@@ -58,6 +61,25 @@ internal sealed class ParkingPolicy
 
         var absence = _directory.GetAbsence(name);
         owner = absence.Owner;
+        if (Waits(absence, now, ref deadline))
+        {
+            return true;
+        }
+
+        if (keptFor is not { } kept || kept <= TimeSpan.Zero)
+        {
+            return false;
+        }
+
+        // It was at another node since. Until then the cluster gives the name to its owner alone.
+        owner = null;
+        deadline = now + Ticks(kept < _limit ? kept : _limit);
+        return true;
+    }
+
+    /// <summary>What follows from what this node knows itself.</summary>
+    private bool Waits(in NameAbsence absence, long now, ref long deadline)
+    {
         switch (absence.Kind)
         {
             case AbsenceKind.SaidGoodbye:

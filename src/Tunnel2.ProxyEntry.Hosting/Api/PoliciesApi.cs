@@ -213,7 +213,8 @@ internal sealed class PoliciesApi(
             _ => FindMistake(target.Name) is { } mistake ? ("no-name", mistake)
                 : table.IsListed(target.Name) || directory.Snapshot().Any(session => Holds(target, session))
                     || (locator is not null
-                        && await locator.LocateAsync(target.Name, CancellationToken.None).ConfigureAwait(false) is not null) ? null
+                        && (await locator.LocateAsync(target.Name, CancellationToken.None).ConfigureAwait(false)).Places is not null)
+                ? null
                 : ("no-name", "No session has this name, and no agent and no token lists it."),
         };
     }

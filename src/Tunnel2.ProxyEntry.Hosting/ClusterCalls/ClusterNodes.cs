@@ -54,7 +54,7 @@ internal sealed class ClusterNodes(
         var all = new List<NodeLocation> { new(Self, "", 0) };
         all.AddRange(known.Where(node => node.NodeId != Self));
         if (known.Count >= ManyNodes && session is not null && locator is not null
-            && await locator.LocateAsync(session, left).ConfigureAwait(false) is { } places)
+            && await locator.LocateAsync(session, left).ConfigureAwait(false) is { Places: { } places })
         {
             foreach (var choice in places.Nodes)
             {

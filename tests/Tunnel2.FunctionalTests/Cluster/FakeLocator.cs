@@ -15,6 +15,9 @@ internal sealed class FakeLocator : ISessionLocator
     /// <summary>The same for names that have several sessions.</summary>
     public ConcurrentDictionary<string, NodePlaces> Shared { get; } = new();
 
+    /// <summary>Names that no node serves and that are kept for their owners.</summary>
+    public ConcurrentDictionary<string, TimeSpan> Kept { get; } = new();
+
     /// <summary>Questions to the cluster.</summary>
     public AsyncCounter Asked { get; } = new("questions where a name is");
 
@@ -31,20 +34,20 @@ internal sealed class FakeLocator : ISessionLocator
 
     public bool IsUnknown(ReadOnlySpan<char> name) => false;
 
-    public ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken)
+    public ValueTask<LocatedName> LocateAsync(string name, CancellationToken cancellationToken)
     {
         Asked.Increment();
         if (Shared.TryGetValue(name, out var places) && places.IsHere)
         {
-            return new ValueTask<NodePlaces?>(places);
+            return new ValueTask<LocatedName>(new LocatedName(places));
         }
 
         if (places is not null || Truth.ContainsKey(name))
         {
-            return new ValueTask<NodePlaces?>(_known[name] = places ?? new NodePlaces(Truth[name]));
+            return new ValueTask<LocatedName>(new LocatedName(_known[name] = places ?? new NodePlaces(Truth[name])));
         }
 
-        return new ValueTask<NodePlaces?>((NodePlaces?)null);
+        return new ValueTask<LocatedName>(Kept.TryGetValue(name, out var keptFor) ? new LocatedName(null, keptFor) : default);
     }
 
     public ValueTask<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken) => new((byte[]?)null);

@@ -32,7 +32,7 @@ public sealed class SessionLocatorTests : IMeterFactory
     {
         var epoch = Register("web");
         Assert.False(_locator.TryLocate("web", out _));
-        var found = await _locator.LocateAsync("web", CancellationToken.None);
+        var found = (await _locator.LocateAsync("web", CancellationToken.None)).Places;
         Assert.Equal(new NodeLocation("there", "there:7000", epoch), Assert.Single(found!.All).Node);
         Assert.True(_locator.TryLocate("web", out var location));
         Assert.Same(found, location);
@@ -51,18 +51,18 @@ public sealed class SessionLocatorTests : IMeterFactory
         await left.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => leaves);
         answer.SetResult();
-        Assert.All(await Task.WhenAll(requests), location => Assert.Equal("there", location!.All[0].Node.NodeId));
+        Assert.All(await Task.WhenAll(requests), located => Assert.Equal("there", located.Places!.All[0].Node.NodeId));
         Assert.Equal(1, _store.Calls);
     }
 
     [Fact]
     public async Task A_name_without_an_agent_is_asked_for_once_a_second()
     {
-        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
-        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("none", CancellationToken.None)).Places);
+        Assert.Null((await _locator.LocateAsync("none", CancellationToken.None)).Places);
         Assert.Equal(1, _store.Calls);
         _clock.Advance(LocationCache.UnknownFor);
-        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("none", CancellationToken.None)).Places);
         Assert.Equal(2, _store.Calls);
     }
 
@@ -70,13 +70,13 @@ public sealed class SessionLocatorTests : IMeterFactory
     public async Task A_wildcard_may_serve_an_unknown_domain_until_it_is_heard_of()
     {
         Assert.False(_locator.IsUnknown("app.example.org"));
-        Assert.Null(await _locator.LocateAsync("app.example.org", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("app.example.org", CancellationToken.None)).Places);
         _clock.Advance(LocationCache.UnheardFor - TimeSpan.FromTicks(1));
         Assert.True(_locator.IsUnknown("app.example.org"));
         _locator.Hear(new NameNotice(StoredState.Online, "app.example.org", "there", 9, "there:7000", []));
         Assert.False(_locator.IsUnknown("app.example.org"));
 
-        Assert.Null(await _locator.LocateAsync("b.example.org", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("b.example.org", CancellationToken.None)).Places);
         _clock.Advance(LocationCache.UnheardFor);
         Assert.False(_locator.IsUnknown("b.example.org"));
     }
@@ -100,10 +100,10 @@ public sealed class SessionLocatorTests : IMeterFactory
         }
 
         answer.SetResult();
-        Assert.Null(await asked);
+        Assert.Equal(default, await asked);
         Assert.False(_locator.IsUnknown("app.example.org"));
         Register("app.example.org");
-        Assert.NotNull(await _locator.LocateAsync("app.example.org", CancellationToken.None));
+        Assert.NotNull((await _locator.LocateAsync("app.example.org", CancellationToken.None)).Places);
     }
 
     [Fact]
@@ -115,7 +115,7 @@ public sealed class SessionLocatorTests : IMeterFactory
         var asked = _locator.LocateAsync("web", CancellationToken.None).AsTask();
         _locator.Hear(new NameNotice(StoredState.Left, "web", "there", epoch, "", []));
         answer.SetResult();
-        Assert.NotNull(await asked);
+        Assert.NotNull((await asked).Places);
         Assert.False(_locator.TryLocate("web", out _));
     }
 
@@ -125,7 +125,7 @@ public sealed class SessionLocatorTests : IMeterFactory
         var mine = _tables.Put(_state.Ready!, Claim("mine"), false).Epoch;
         for (var i = 0; i < 2; i++)
         {
-            var location = await _locator.LocateAsync("mine", CancellationToken.None);
+            var location = (await _locator.LocateAsync("mine", CancellationToken.None)).Places;
             Assert.Equal(("here", mine, true), (location!.All[0].Node.NodeId, location.Newest, location.IsHere));
         }
 
@@ -136,39 +136,39 @@ public sealed class SessionLocatorTests : IMeterFactory
     public async Task A_place_from_before_a_silence_is_used_while_the_database_cannot_be_asked()
     {
         var epoch = Register("web");
-        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        var place = (await _locator.LocateAsync("web", CancellationToken.None)).Places;
         _locator.Clear();
         Assert.False(_locator.TryLocate("web", out _));
         _store.Trouble = "away";
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
         _state.MarkUnready("The database is away.");
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
         _locator.Hear(new NameNotice(StoredState.Left, "web", "there", epoch, "", []));
-        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
     public async Task A_place_from_before_an_outage_is_used_until_its_node_has_had_time_to_come_back()
     {
         Register("web");
-        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        var place = (await _locator.LocateAsync("web", CancellationToken.None)).Places;
         _tables.Release(_other);
         _locator.Clear();
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
-        Assert.Null(await _locator.LocateAsync("none", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
+        Assert.Null((await _locator.LocateAsync("none", CancellationToken.None)).Places);
         _clock.Advance(LocationCache.DoubtedFor);
-        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
     public async Task A_place_from_before_two_silences_is_used_as_that_from_before_one()
     {
         Register("web");
-        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        var place = (await _locator.LocateAsync("web", CancellationToken.None)).Places;
         _locator.Clear();
         _locator.Clear();
         _store.Trouble = "away";
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
@@ -180,19 +180,19 @@ public sealed class SessionLocatorTests : IMeterFactory
         var asked = _locator.LocateAsync("web", CancellationToken.None).AsTask();
         _locator.Clear();
         answer.SetResult();
-        var place = await asked;
+        var place = (await asked).Places;
         Assert.NotNull(place);
         _tables.Release(_other);
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
         _clock.Advance(LocationCache.DoubtedFor);
-        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
     public async Task After_an_outage_the_time_of_the_other_nodes_begins_when_this_one_has_its_lease()
     {
         Register("web");
-        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        var place = (await _locator.LocateAsync("web", CancellationToken.None)).Places;
         var lease = _state.Ready!;
         _state.MarkUnready("The database is slow.");
 
@@ -200,31 +200,31 @@ public sealed class SessionLocatorTests : IMeterFactory
         _locator.Clear();
         _clock.Advance(LocationCache.DoubtedFor + TimeSpan.FromSeconds(3));
         _tables.Release(_other);
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
         _state.MarkReady(lease);
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
         _clock.Advance(LocationCache.DoubtedFor);
-        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
     public async Task A_place_that_was_given_up_is_the_best_guess_while_the_database_cannot_be_asked()
     {
         var epoch = Register("web");
-        var place = await _locator.LocateAsync("web", CancellationToken.None);
+        var place = (await _locator.LocateAsync("web", CancellationToken.None)).Places;
         _locator.Forget("web", epoch);
         Assert.False(_locator.TryLocate("web", out _));
         _store.Trouble = "away";
-        Assert.Equal(place, await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Equal(place, (await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
     public async Task A_name_that_appears_is_no_longer_unknown()
     {
         _tables.Changed += _locator.Hear;
-        Assert.Null(await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("web", CancellationToken.None)).Places);
         Register("web");
-        Assert.NotNull(await _locator.LocateAsync("web", CancellationToken.None));
+        Assert.NotNull((await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]
@@ -252,7 +252,7 @@ public sealed class SessionLocatorTests : IMeterFactory
         await _locator.LocateAsync("web", CancellationToken.None);
         _state.MarkUnready("down");
         Assert.True(_locator.TryLocate("web", out _));
-        Assert.Null(await _locator.LocateAsync("new", CancellationToken.None));
+        Assert.Null((await _locator.LocateAsync("new", CancellationToken.None)).Places);
         Assert.Equal(1, _store.Calls);
     }
 
@@ -374,10 +374,47 @@ public sealed class SessionLocatorTests : IMeterFactory
                 // Asks without waiting.
             }
 
-            var places = await _locator.LocateAsync($"n{i}", CancellationToken.None);
-            Assert.Equal(2, places!.All.Count);
+            var located = await _locator.LocateAsync($"n{i}", CancellationToken.None);
+            Assert.Equal(2, located.Places!.All.Count);
             _clock.Advance(TimeSpan.FromMilliseconds(10));
         }
+    }
+
+    [Fact]
+    public async Task A_name_that_its_agent_has_left_is_kept_for_it_and_then_known_without_a_wait()
+    {
+        var epoch = Register("app.example.org");
+        _tables.Change(_other, new NameChange("app.example.org", epoch, StoredState.Left, TimeSpan.FromSeconds(5), null));
+        Assert.Equal(TimeSpan.FromSeconds(5), await KeptAsync("app.example.org"));
+        Assert.False(_locator.IsUnknown("app.example.org"), "A wildcard must not serve it while it is kept.");
+
+        // From the cache, which counts the time.
+        _clock.Advance(TimeSpan.FromMilliseconds(400));
+        Assert.Equal(TimeSpan.FromSeconds(4.6), await KeptAsync("app.example.org"));
+        Assert.Equal(1, _store.Calls);
+        _clock.Advance(TimeSpan.FromSeconds(4.6));
+        Assert.True(_locator.IsUnknown("app.example.org"));
+        Assert.Equal(TimeSpan.Zero, await KeptAsync("app.example.org"));
+        Assert.Equal(2, _store.Calls);
+        Assert.Null(await KeptAsync("none"));
+
+        // It comes back.
+        Register("app.example.org");
+        _locator.Hear(new NameNotice(StoredState.Online, "app.example.org", "there", epoch + 1, "there:7000", []));
+        Assert.NotNull((await _locator.LocateAsync("app.example.org", CancellationToken.None)).Places);
+    }
+
+    [Fact]
+    public async Task An_answer_that_was_overtaken_still_says_that_the_name_is_kept()
+    {
+        var epoch = Register("web");
+        var answer = new TaskCompletionSource();
+        _store.Hold = answer.Task;
+        var asked = _locator.LocateAsync("web", CancellationToken.None).AsTask();
+        _tables.Change(_other, new NameChange("web", epoch, StoredState.Left, TimeSpan.FromSeconds(5), null));
+        _locator.Hear(new NameNotice(StoredState.Left, "web", "there", epoch, "", []));
+        answer.SetResult();
+        Assert.Equal(TimeSpan.FromSeconds(5), (await asked).KeptFor);
     }
 
     [Fact]
@@ -419,6 +456,13 @@ public sealed class SessionLocatorTests : IMeterFactory
 
     private long Share(string name, byte member, NodeLease? node = null) => _tables.Put(
         node ?? _other, Claim(name) with { Share = new NameShare([1], [member], IsPool: true) }, false).Epoch;
+
+    private async Task<TimeSpan?> KeptAsync(string name)
+    {
+        var located = await _locator.LocateAsync(name, CancellationToken.None);
+        Assert.Null(located.Places);
+        return located.KeptFor;
+    }
 
     private static NameClaim Claim(string name) => new(name, [1], [1], [1]);
 

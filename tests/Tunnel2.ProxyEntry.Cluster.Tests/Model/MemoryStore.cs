@@ -64,7 +64,7 @@ internal sealed class MemoryStore(MemoryTables tables) : IClusterStore
         return true;
     });
 
-    public async Task<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken)
+    public async Task<LocatedName> LocateAsync(string name, CancellationToken cancellationToken)
     {
         if (Hold is { } hold)
         {

@@ -107,14 +107,18 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
         Changed?.Invoke(new NameNotice(change.State, change.Name, row.Node, row.Epoch, "", row.Claim.Instance, row.Claim.Share));
     }
 
-    public NodePlaces? Locate(string name)
+    public LocatedName Locate(string name)
     {
         var serving = Serving(name);
-        return serving.Count == 0 ? null : new NodePlaces(
-            HexOf(serving[0].Claim.Share?.Group),
-            serving.Select(row => new NodePlace(
-                new NodeLocation(row.Node, _nodes[row.Node].LinkAddress, row.Epoch), HexOf(row.Claim.Share?.Member),
-                row.Claim.Share?.IsHealthy ?? true, row.State == StoredState.HandingOver, row.Claim.Weight)));
+        return serving.Count > 0
+            ? new LocatedName(new NodePlaces(
+                HexOf(serving[0].Claim.Share?.Group),
+                serving.Select(row => new NodePlace(
+                    new NodeLocation(row.Node, _nodes[row.Node].LinkAddress, row.Epoch), HexOf(row.Claim.Share?.Member),
+                    row.Claim.Share?.IsHealthy ?? true, row.State == StoredState.HandingOver, row.Claim.Weight))))
+            : RowsOf(name) is [_, ..] rows
+                ? new LocatedName(null, rows.Max(row => row.KeptUntil > Now ? row.KeptUntil - Now : TimeSpan.Zero))
+                : default;
     }
 
     public byte[]? FindOwner(string name) => Serving(name) is [var first, ..] ? first.Claim.Owner : null;

@@ -67,7 +67,7 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
         Assert.False(session.Tunnel.HasEnded);
         await _node.Directory.UnregisterAsync("web", session.Epoch, true, CancellationToken.None);
         await _node.StepAsync();
-        Assert.Equal("n2", _tables.Locate("web")!.All[0].Node.NodeId);
+        Assert.Equal("n2", _tables.Locate("web").Places!.All[0].Node.NodeId);
     }
 
     [Fact]
@@ -328,14 +328,14 @@ public sealed class ClusterDirectoryTests : IAsyncDisposable
         await _node.Directory.UnregisterAsync("web", session.Epoch, false, CancellationToken.None);
         await _node.StepAsync();
         _tables.Restore(copy);
-        Assert.NotNull(_tables.Locate("web"));
+        Assert.NotNull(_tables.Locate("web").Places);
         _node.Keeper.AskForComparison();
         await _node.StepAsync();
-        Assert.Null(_tables.Locate("web"));
+        Assert.Null(_tables.Locate("web").Places);
 
         _tables.Truncate(withNodes: false);
         await PassAsync(_node, ClusterTimes.Comparison);
-        Assert.Equal(_node.EpochOf("api"), _tables.Locate("api")!.Newest);
+        Assert.Equal(_node.EpochOf("api"), _tables.Locate("api").Places!.Newest);
     }
 
     [Fact]

@@ -137,7 +137,7 @@ public sealed class HandmadeRowsTests(PostgresServer server) : IAsyncDisposable
         var node = await StartAsync("n1");
         await RegisterAsync(node, "web");
         await DoAsync($"update tunnel2_names set epoch = {long.MaxValue - 1} where name = 'web'");
-        node.State.See((await _stores[0].LocateAsync("web", Ending))!.Newest);
+        node.State.See((await _stores[0].LocateAsync("web", Ending)).Places!.Newest);
         await StepUntilAsync(node, () => node.EpochOf("web") is > 0 and < NodeState.MostEpoch);
         await RegisterAsync(node, "new");
         var other = await StartAsync("n2");

@@ -130,7 +130,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
         Assert.All(results, static result => Assert.Equal(ClaimStatus.Claimed, result.Status));
         Assert.Equal(results.Count, results.Select(static result => result.Epoch).Distinct().Count());
         Assert.Equal(
-            results.Max(static result => result.Epoch), (await store.LocateAsync("web", Ending))!.Newest);
+            results.Max(static result => result.Epoch), (await store.LocateAsync("web", Ending)).Places!.Newest);
     }
 
     [Fact]
@@ -172,7 +172,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
             await heard.Task.WaitAsync(TimeSpan.FromSeconds(60), Ending) is var notice
                 ? (notice.Name, notice.Node, notice.Epoch, notice.LinkAddress)
                 : default);
-        Assert.Null(await other.LocateAsync("web", Ending));
+        Assert.Null((await other.LocateAsync("web", Ending)).Places);
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => hearing);
     }
@@ -372,7 +372,8 @@ public sealed class PostgresStoreTests(PostgresServer server)
                 static node => (node.Node, node.LinkAddress, node.Names, node.LeaseLeft > TimeSpan.Zero)));
     }
 
-    private static string TextOf(NodePlaces? places, Func<long, long> epochOf) => places is null ? "nowhere"
+    private static string TextOf(LocatedName located, Func<long, long> epochOf) => located.Places is not { } places
+        ? located.KeptFor is { } kept ? kept > TimeSpan.Zero ? "kept" : "over" : "nowhere"
         : $"{places.Group}: " + string.Join(
             ' ', places.All.Select(place => (place with { Node = place.Node with { Epoch = epochOf(place.Node.Epoch) } }).ToString())
                 .Order(StringComparer.Ordinal));

@@ -235,7 +235,7 @@ public sealed class SharedCertificatesTests : IAsyncDisposable
 
         public bool IsUnknown(ReadOnlySpan<char> name) => false;
 
-        public ValueTask<NodePlaces?> LocateAsync(string name, CancellationToken cancellationToken) => default;
+        public ValueTask<LocatedName> LocateAsync(string name, CancellationToken cancellationToken) => default;
 
         public ValueTask<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken) =>
             new(Agents.TryGetValue(name, out var agent) ? AgentIdentity.OfToken(agent).ToDigest() : null);

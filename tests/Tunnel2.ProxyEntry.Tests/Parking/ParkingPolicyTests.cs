@@ -58,6 +58,21 @@ public sealed class ParkingPolicyTests
     }
 
     [Fact]
+    public async Task A_name_that_the_cluster_keeps_is_waited_for_until_it_is_free()
+    {
+        var policy = Create();
+        AssertWaits(policy, 3600, 3, keptFor: 3);
+        AssertWaits(policy, 0, 5, keptFor: 3600);
+        AssertWaits(policy, 0, null, keptFor: 0);
+        await LeaveAsync(saysGoodbye: true);
+        AssertWaits(policy, 1, 4, keptFor: 2);
+
+        // Its agent was at another node since.
+        AssertWaits(policy, 3600, 2, keptFor: 2);
+        AssertWaits(Create("Timeouts:Park=off"), 0, null, keptFor: 2);
+    }
+
+    [Fact]
     public void The_limit_can_be_set() => AssertWaits(Create("Timeouts:Park=20s"), 0, 20);
 
     private ParkingPolicy Create(params string[] settings) => new(SettingsFixture.LoadValid(settings), _directory, _time);
@@ -75,10 +90,11 @@ public sealed class ParkingPolicyTests
         await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
     }
 
-    private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected, bool isInCluster = false)
+    private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected, bool isInCluster = false, int? keptFor = null)
     {
         _time.Advance(TimeSpan.FromSeconds(secondsLater));
-        int? waits = policy.TryGetDeadline("web", isInCluster, out var deadline, out _)
+        int? waits = policy.TryGetDeadline(
+            "web", isInCluster, keptFor is { } kept ? TimeSpan.FromSeconds(kept) : null, out var deadline, out _)
             ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds
             : null;
         Assert.Equal(expected, waits);

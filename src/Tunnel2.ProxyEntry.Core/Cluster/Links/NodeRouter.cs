@@ -73,10 +73,8 @@ internal sealed class NodeRouter
         !_locator!.TryLocate(name, out var places) || HasOther(request, places, below);
 
     /// <summary>Asks for the nodes, and opens a link where there is none.</summary>
-    /// <returns>
-    /// The stream, or what is in its way: <see cref="NodeObstacle.NoNode"/> when no node serves the name.
-    /// </returns>
-    public async ValueTask<(TunnelStream? Stream, NodeObstacle Obstacle)> OpenAsync(
+    /// <returns>The stream, or what is in its way.</returns>
+    public async ValueTask<NodeOpening> OpenAsync(
         VisitorExchange exchange, ForwardedRequest request, string name, UplinkStreams? except, int below = int.MaxValue)
     {
         var obstacle = NodeObstacle.NoNode;
@@ -86,9 +84,11 @@ internal sealed class NodeRouter
             {
                 if (!_locator!.TryLocate(name, out var places))
                 {
-                    if (await _locator.LocateAsync(name, exchange.VisitorLeft).ConfigureAwait(false) is not { } found)
+                    var located = await _locator.LocateAsync(name, exchange.VisitorLeft).ConfigureAwait(false);
+                    if (located.Places is not { } found)
                     {
-                        return (null, obstacle);
+                        var isAway = obstacle == NodeObstacle.NoNode && located.KeptFor > TimeSpan.Zero;
+                        return new NodeOpening(isAway ? NodeObstacle.Away : obstacle, located.KeptFor);
                     }
 
                     places = found;
@@ -96,7 +96,7 @@ internal sealed class NodeRouter
 
                 if (places.IsHere)
                 {
-                    return (null, NodeObstacle.Moving);
+                    return new NodeOpening(NodeObstacle.Moving);
                 }
 
                 if (Choose(name, places, request, below) is not { } choice)
@@ -104,12 +104,12 @@ internal sealed class NodeRouter
                     if (HasOther(request, places))
                     {
                         // Worse than what the caller has.
-                        return (null, obstacle);
+                        return new NodeOpening(obstacle);
                     }
 
                     // The next look asks again, instead of finding the same places.
                     ForgetAll(name, places);
-                    return (null, obstacle == NodeObstacle.NoNode ? NodeObstacle.Moving : obstacle);
+                    return new NodeOpening(obstacle == NodeObstacle.NoNode ? NodeObstacle.Moving : obstacle);
                 }
 
                 var (stream, _) = await _links.OpenStreamAsync(
@@ -122,7 +122,7 @@ internal sealed class NodeRouter
                         await new SchedulerYield(home);
                     }
 
-                    return (stream, default);
+                    return new NodeOpening(default) { Stream = stream };
                 }
 
                 obstacle = NodeObstacle.Unreachable;
@@ -136,7 +136,7 @@ internal sealed class NodeRouter
             // The visitor has left.
         }
 
-        return (null, obstacle);
+        return new NodeOpening(obstacle);
     }
 
     /// <summary>Nothing was done with a request at its node.</summary>

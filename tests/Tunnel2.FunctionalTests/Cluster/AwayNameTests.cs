@@ -1,0 +1,102 @@
+using System.Net;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Cluster.Links;
+using Tunnel2.ProxyEntry.Parking;
+using Tunnel2.TestUtilities;
+
+namespace Tunnel2.FunctionalTests.Cluster;
+
+/// <summary>
+/// A name whose agent was at another node and is away, at a node that is past the phase in which it waits for every name.
+/// </summary>
+public sealed class AwayNameTests : IDisposable
+{
+    private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("tunnel2-away-");
+    private readonly FakeLocator _locator = new();
+
+    [Fact]
+    public async Task A_request_waits_for_the_agent_of_a_name_that_is_kept_and_gets_it()
+    {
+        await using var node = await StartAsync("Timeouts:Park=50s");
+        await using var service = RawTcpServer.Start(static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            await connection.WaitForEndAsync();
+        });
+        _locator.Kept["web"] = TimeSpan.FromSeconds(40);
+        await using var visitor = await RawHttpClient.ConnectAsync(node.Http);
+        await visitor.SendRequestAsync("/", ClusterFixture.Host);
+        await node.WaitForParkedAsync(1);
+        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(node.Uplink.Port, service.Port));
+        Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+    }
+
+    [Theory]
+    [InlineData("web", "web.localhost")]
+    [InlineData("app.example.org", "app.example.org")]
+    public async Task A_request_for_a_name_whose_time_is_over_gets_a_503_at_once(string name, string host)
+    {
+        await using var node = await StartAsync("Timeouts:Park=50s");
+        _locator.Kept[name] = TimeSpan.Zero;
+        var clock = System.Diagnostics.Stopwatch.StartNew();
+        var (status, error) = await AskAsync(node, host);
+        Assert.Equal((503, "agent-offline"), (status, error));
+        Assert.True(clock.Elapsed < TimeSpan.FromSeconds(25), $"It took {clock.Elapsed}.");
+    }
+
+    [Fact]
+    public async Task The_wait_ends_with_the_time_for_which_the_name_is_kept()
+    {
+        await using var node = await StartAsync("Timeouts:Park=50s");
+        _locator.Kept["web"] = TimeSpan.FromMilliseconds(300);
+        var clock = System.Diagnostics.Stopwatch.StartNew();
+        Assert.Equal((503, "agent-offline"), await AskAsync(node, ClusterFixture.Host));
+        Assert.True(clock.Elapsed < TimeSpan.FromSeconds(25), $"It took {clock.Elapsed}.");
+    }
+
+    [Fact]
+    public async Task A_name_that_no_node_had_is_unknown()
+    {
+        await using var node = await StartAsync("Timeouts:Park=50s");
+        Assert.Equal((404, "unknown-name"), await AskAsync(node, ClusterFixture.Host));
+    }
+
+    public void Dispose() => _folder.Delete(recursive: true);
+
+    private static async Task<(int Status, string? Error)> AskAsync(EntryFixture node, string host)
+    {
+        await using var visitor = await RawHttpClient.ConnectAsync(node.Http);
+        var (head, _) = await visitor.ExchangeAsync("/", host);
+        return (head.StatusCode, head["Tunnel2-Error"]);
+    }
+
+    private async Task<EntryFixture> StartAsync(params string[] settings)
+    {
+        new ClusterAuthority(_folder.FullName, DateTimeOffset.UtcNow.AddDays(-60)).Create();
+        new ClusterAuthority(_folder.FullName, DateTimeOffset.UtcNow).Issue("e1", TimeSpan.FromDays(30));
+        var clock = new AheadClock();
+        var node = await EntryFixture.StartNodeAsync(
+            _locator,
+            clock,
+            [
+                "EntryId=e1",
+                $"Cluster:Listen={new IPEndPoint(IPAddress.Loopback, 0)}",
+                $"Cluster:Certificate={Path.Combine(_folder.FullName, "e1.pem")}",
+                $"Cluster:Ca={Path.Combine(_folder.FullName, "ca.pem")}",
+                .. settings,
+            ]);
+        clock.Jump(ParkingPolicy.StartPhase);
+        return node;
+    }
+
+    /// <summary>The clock of the system, which may be put ahead.</summary>
+    private sealed class AheadClock : TimeProvider
+    {
+        private long _ahead;
+
+        public void Jump(TimeSpan time) => Interlocked.Add(ref _ahead, (long)(time.TotalSeconds * TimestampFrequency));
+
+        public override long GetTimestamp() => System.GetTimestamp() + Interlocked.Read(ref _ahead);
+    }
+}
