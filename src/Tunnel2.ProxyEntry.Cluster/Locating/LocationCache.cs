@@ -54,23 +54,23 @@ internal sealed class LocationCache
 
     /// <summary>Whether no node served the name a moment ago.</summary>
     /// <param name="name">The name.</param>
-    /// <param name="keptFor">As <see cref="LocatedName.KeptFor"/>.</param>
-    public bool IsUnknown(string name, out TimeSpan? keptFor)
+    /// <param name="awaitedFor">As <see cref="LocatedName.AwaitedFor"/>.</param>
+    public bool IsUnknown(string name, out TimeSpan? awaitedFor)
     {
-        keptFor = null;
+        awaitedFor = null;
         if (!_unknown.TryGetValue(name, out var found) || _timeProvider.GetElapsedTime(found.Since) is var age && age >= UnknownFor)
         {
             return false;
         }
 
-        keptFor = found.KeptFor is { } kept ? kept > age ? kept - age : TimeSpan.Zero : null;
+        awaitedFor = found.AwaitedFor is { } rest ? rest > age ? rest - age : TimeSpan.Zero : null;
         return true;
     }
 
-    /// <summary>Whether no node served the name lately or kept it, and nothing was heard of it since. Without an allocation.</summary>
+    /// <summary>Whether no node served the name lately, and nothing was heard or is expected since. Without an allocation.</summary>
     public bool WasUnknown(ReadOnlySpan<char> name) =>
         _unknownLookup.TryGetValue(name, out var found) && _timeProvider.GetElapsedTime(found.Since) is var age && age < UnheardFor
-        && !(found.KeptFor > age);
+        && !(found.AwaitedFor > age);
 
     /// <summary>A name is at some nodes, unless the cache knows a newer place.</summary>
     public void Set(string name, NodePlaces places)
@@ -100,11 +100,11 @@ internal sealed class LocationCache
 
     /// <summary>No node serves a name now.</summary>
     /// <param name="name">The name.</param>
-    /// <param name="keptFor">As <see cref="LocatedName.KeptFor"/>.</param>
-    public void SetUnknown(string name, TimeSpan? keptFor)
+    /// <param name="awaitedFor">As <see cref="LocatedName.AwaitedFor"/>.</param>
+    public void SetUnknown(string name, TimeSpan? awaitedFor)
     {
         _doubted.TryRemove(name, out _);
-        var unserved = new Unserved(_timeProvider.GetTimestamp(), keptFor);
+        var unserved = new Unserved(_timeProvider.GetTimestamp(), awaitedFor);
         if (_unknown.TryAdd(name, unserved))
         {
             if (Interlocked.Increment(ref _unknownCount) > MaxNames)
@@ -221,6 +221,6 @@ internal sealed class LocationCache
         }
     }
 
-    /// <summary>A name that no node served at some time, and for how much longer it was kept for its owner then.</summary>
-    private readonly record struct Unserved(long Since, TimeSpan? KeptFor);
+    /// <summary>A name that no node served at some time, and for how much longer its agent was expected then.</summary>
+    private readonly record struct Unserved(long Since, TimeSpan? AwaitedFor);
 }

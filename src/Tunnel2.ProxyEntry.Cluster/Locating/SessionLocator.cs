@@ -75,9 +75,9 @@ internal sealed class SessionLocator : ISessionLocator
             return new ValueTask<LocatedName>(new LocatedName(known));
         }
 
-        if (_cache.IsUnknown(name, out var keptFor))
+        if (_cache.IsUnknown(name, out var awaitedFor))
         {
-            return new ValueTask<LocatedName>(new LocatedName(null, keptFor));
+            return new ValueTask<LocatedName>(new LocatedName(null, awaitedFor));
         }
 
         if (_here.TryGetValue(name, out var here) && _timeProvider.GetElapsedTime(here.Since) < LocationCache.UnknownFor)
@@ -267,7 +267,7 @@ internal sealed class SessionLocator : ISessionLocator
                     return new LocatedName(before);
                 }
 
-                _cache.SetUnknown(name, located.KeptFor);
+                _cache.SetUnknown(name, located.AwaitedFor);
                 if (question.IsOvertaken)
                 {
                     _cache.ForgetUnknown(name);

@@ -135,16 +135,21 @@ internal static class PostgresSql
     public const string ChangeShared = "select tunnel2_change($1, $2, $3, $4, $5, $6, $7)";
 
     /// <summary>
-    /// $1 name: its sessions at nodes that live, and, without a node, those that are over, with the time for which the name is still kept.
-    /// An hour of that is enough, as above.
+    /// $1 name: its sessions at nodes that live, and, without a node, those that are over, with the time for which their agents are
+    /// expected back: while the name is kept, and for 10 s after the lease of a node. An hour is enough, as above.
     /// </summary>
     public const string Locate =
         $"""
         select n.node, n.link_address, s.epoch, s.state, s.share, s.member, s.healthy, s.weight,
-            case when n.node is null and s.kept_until > clock_timestamp()
-                then least(s.kept_until, clock_timestamp() + interval '1 hour') - clock_timestamp() else interval '0' end
-        from ({Sessions}) s left join tunnel2_nodes n
-            on n.node = s.node and n.incarnation = s.incarnation and s.state < 2 and n.lease_until > clock_timestamp()
+            greatest(statement_timestamp(), least(statement_timestamp() + interval '1 hour', case
+                when s.state = 2 then s.kept_until
+                when l.node is null or n.node is not null then statement_timestamp()
+                when l.incarnation = s.incarnation then l.lease_until + interval '10 seconds'
+                else l.joined_at + interval '10 seconds' end)) - statement_timestamp()
+        from ({Sessions}) s
+            left join tunnel2_nodes l on l.node = s.node
+            left join tunnel2_nodes n
+                on n.node = s.node and n.incarnation = s.incarnation and s.state < 2 and n.lease_until > clock_timestamp()
         where s.name = $1
         """;
 

@@ -139,7 +139,7 @@ internal sealed partial class PostgresStore : IClusterStore
                     connection, PostgresSql.Locate,
                     static reader => (
                         Group: reader.IsDBNull(4) ? "" : Convert.ToHexStringLower(reader.GetFieldValue<byte[]>(4)),
-                        KeptFor: reader.GetTimeSpan(8),
+                        AwaitedFor: reader.GetTimeSpan(8),
                         Place: reader.IsDBNull(0) ? null : new NodePlace(
                             new NodeLocation(reader.GetString(0), reader.GetString(1), reader.GetInt64(2)),
                             reader.IsDBNull(5) ? "" : Convert.ToHexStringLower(reader.GetFieldValue<byte[]>(5)),
@@ -149,7 +149,7 @@ internal sealed partial class PostgresStore : IClusterStore
                     token, new NpgsqlParameter { Value = name }).ConfigureAwait(false);
                 NodePlace[] places = [.. rows.Select(static row => row.Place).OfType<NodePlace>()];
                 return places.Length > 0 ? new LocatedName(new NodePlaces(rows.First(static row => row.Place is not null).Group, places))
-                    : new LocatedName(null, rows.Count == 0 ? null : rows.Max(static row => row.KeptFor));
+                    : new LocatedName(null, rows.Count == 0 ? null : rows.Max(static row => row.AwaitedFor));
             },
             cancellationToken);
 

@@ -45,7 +45,7 @@ internal interface IClusterStore : IAsyncDisposable
     /// <summary>Changes registrations of the node's own.</summary>
     Task ChangeAsync(NodeLease held, IReadOnlyList<NameChange> changes, CancellationToken cancellationToken);
 
-    /// <summary>Which nodes that live serve a name, and where none does, whether it is kept.</summary>
+    /// <summary>Which nodes that live serve a name, and where none does, whether its agent is expected back.</summary>
     Task<LocatedName> LocateAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>The owner's digest of a name that a node serves. Null: none does.</summary>

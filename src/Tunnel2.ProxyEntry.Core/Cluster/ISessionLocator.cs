@@ -12,8 +12,8 @@ internal interface ISessionLocator
     bool TryLocate(ReadOnlySpan<char> name, out NodePlaces places);
 
     /// <summary>
-    /// Whether no node served a name some seconds ago, none kept it for its owner, and this node has heard of no registration since. Does
-    /// not wait or allocate.
+    /// Whether no node served a name some seconds ago, its agent is not expected back, and this node has heard of no registration since.
+    /// Does not wait or allocate.
     /// </summary>
     bool IsUnknown(ReadOnlySpan<char> name);
 

@@ -20,10 +20,10 @@ namespace Tunnel2.ProxyEntry.Opening;
 /// <param name="Answer">What a policy answers in place of the service, or null.</param>
 /// <param name="MayBeElsewhere">Whether another node has to be asked before the error counts.</param>
 /// <param name="IsInCluster">Whether the cluster has a session, which this node cannot use now: the request may wait for it.</param>
-/// <param name="KeptFor">How much longer the cluster keeps a name that no node serves; null: no node served it lately.</param>
+/// <param name="AwaitedFor">As <see cref="LocatedName.AwaitedFor"/>.</param>
 internal readonly record struct OpenResult(
     ProxyError? Error, EntrySession? Session, TunnelStream? Stream, ErrorResponse? Answer = null, bool MayBeElsewhere = false,
-    bool IsInCluster = false, TimeSpan? KeptFor = null);
+    bool IsInCluster = false, TimeSpan? AwaitedFor = null);
 
 /// <summary>
 /// Finds the session of a request and opens a stream on it. If the agent is away but expected back, the request waits for it; its body is
@@ -217,7 +217,7 @@ internal sealed class PatientOpener
         }
 
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
-        if (!_policy.TryGetDeadline(name, result.IsInCluster, result.KeptFor, out var deadline, out var owner))
+        if (!_policy.TryGetDeadline(name, result.IsInCluster, result.AwaitedFor, out var deadline, out var owner))
         {
             return result;
         }
@@ -422,7 +422,7 @@ internal sealed class PatientOpener
             var next = _names.GetName(exchange.Address, isDomainAsked: true);
             if (!result.MayBeElsewhere || next == name)
             {
-                return Explain(result with { MayBeElsewhere = false }, opening.KeptFor);
+                return Explain(result with { MayBeElsewhere = false }, opening.AwaitedFor);
             }
 
             if (result.Error is null)
@@ -431,22 +431,22 @@ internal sealed class PatientOpener
             }
 
             var above = await _nodes.OpenAsync(exchange, request, next, except).ConfigureAwait(false);
-            opening = above.KeptFor is null ? above with { KeptFor = opening.KeptFor } : above;
+            opening = above.AwaitedFor is null ? above with { AwaitedFor = opening.AwaitedFor } : above;
         }
 
         return opening switch
         {
             { Stream: { } stream } => new OpenResult(null, null, stream),
-            { Obstacle: NodeObstacle.NoNode or NodeObstacle.Away } => Explain(new OpenResult(result.Error, null, null), opening.KeptFor),
+            { Obstacle: NodeObstacle.NoNode or NodeObstacle.Away } => Explain(new OpenResult(result.Error, null, null), opening.AwaitedFor),
             { Obstacle: NodeObstacle.Unreachable } => new OpenResult(ProxyError.NodeUnreachable, null, null, IsInCluster: true),
             _ => new OpenResult(ProxyError.AgentOffline, null, null, IsInCluster: true),
         };
     }
 
     /// <summary>A name that a node served lately is not unknown: its agent is away.</summary>
-    private static OpenResult Explain(OpenResult result, TimeSpan? keptFor) =>
-        keptFor is not null && result.Error is (ProxyError.UnknownName or ProxyError.UnknownHost or ProxyError.AgentOffline)
-            ? result with { Error = ProxyError.AgentOffline, KeptFor = keptFor }
+    private static OpenResult Explain(OpenResult result, TimeSpan? awaitedFor) =>
+        awaitedFor is not null && result.Error is (ProxyError.UnknownName or ProxyError.UnknownHost or ProxyError.AgentOffline)
+            ? result with { Error = ProxyError.AgentOffline, AwaitedFor = awaitedFor }
             : result;
 
     /// <summary>

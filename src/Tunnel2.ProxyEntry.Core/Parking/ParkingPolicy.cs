@@ -10,7 +10,7 @@ namespace Tunnel2.ProxyEntry.Parking;
 /// | was lost without a goodbye less than a minute ago | up to the limit: it is connecting again |
 /// | said goodbye | until the limit has passed since the goodbye: a restart is over by then, and a final stop looks the same |
 /// | was never here, and ProxyEntry has just started | up to the limit: it was connected to the process before |
-/// | was at another node of the cluster, which it has left | as long as its name is kept for its owner, up to the limit |
+/// | was at another node of the cluster, and is at none | while the cluster expects it back, up to the limit |
 /// | serves elsewhere in the cluster, at a node that is not reached, or is just registering here | up to the limit |
 /// | everything else | not at all |
 /// </remarks>
@@ -38,12 +38,12 @@ internal sealed class ParkingPolicy
     /// <summary>Until when a request should wait that has just found the name absent.</summary>
     /// <param name="name">The name in lower case; a name that counts as known.</param>
     /// <param name="isInCluster">Whether the cluster has a session of the name, which this node cannot use now.</param>
-    /// <param name="keptFor">How much longer the cluster keeps the name for its owner; null: it does not say.</param>
+    /// <param name="awaitedFor">How much longer the cluster expects its agent back; null: it does not say.</param>
     /// <param name="deadline">A timestamp of the clock.</param>
     /// <param name="owner">The owner whose session it should wait for; null when no owner is known.</param>
     /// <returns>False when it should not wait.</returns>
     public bool TryGetDeadline(
-        ReadOnlySpan<char> name, bool isInCluster, TimeSpan? keptFor, out long deadline, out AgentIdentity? owner)
+        ReadOnlySpan<char> name, bool isInCluster, TimeSpan? awaitedFor, out long deadline, out AgentIdentity? owner)
     {
         owner = null;
         var now = _timeProvider.GetTimestamp();
@@ -66,14 +66,14 @@ internal sealed class ParkingPolicy
             return true;
         }
 
-        if (keptFor is not { } kept || kept <= TimeSpan.Zero)
+        if (awaitedFor is not { } rest || rest <= TimeSpan.Zero)
         {
             return false;
         }
 
-        // It was at another node since. Until then the cluster gives the name to its owner alone.
+        // It was at another node since.
         owner = null;
-        deadline = now + Ticks(kept < _limit ? kept : _limit);
+        deadline = now + Ticks(rest < _limit ? rest : _limit);
         return true;
     }
 

@@ -15,7 +15,7 @@ public sealed class AwayNameTests : IDisposable
     private readonly FakeLocator _locator = new();
 
     [Fact]
-    public async Task A_request_waits_for_the_agent_of_a_name_that_is_kept_and_gets_it()
+    public async Task A_request_waits_for_an_agent_that_is_expected_back_and_gets_it()
     {
         await using var node = await StartAsync("Timeouts:Park=50s");
         await using var service = RawTcpServer.Start(static async connection =>
@@ -24,7 +24,7 @@ public sealed class AwayNameTests : IDisposable
             await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             await connection.WaitForEndAsync();
         });
-        _locator.Kept["web"] = TimeSpan.FromSeconds(40);
+        _locator.Awaited["web"] = TimeSpan.FromSeconds(40);
         await using var visitor = await RawHttpClient.ConnectAsync(node.Http);
         await visitor.SendRequestAsync("/", ClusterFixture.Host);
         await node.WaitForParkedAsync(1);
@@ -38,7 +38,7 @@ public sealed class AwayNameTests : IDisposable
     public async Task A_request_for_a_name_whose_time_is_over_gets_a_503_at_once(string name, string host)
     {
         await using var node = await StartAsync("Timeouts:Park=50s");
-        _locator.Kept[name] = TimeSpan.Zero;
+        _locator.Awaited[name] = TimeSpan.Zero;
         var clock = System.Diagnostics.Stopwatch.StartNew();
         var (status, error) = await AskAsync(node, host);
         Assert.Equal((503, "agent-offline"), (status, error));
@@ -46,10 +46,10 @@ public sealed class AwayNameTests : IDisposable
     }
 
     [Fact]
-    public async Task The_wait_ends_with_the_time_for_which_the_name_is_kept()
+    public async Task The_wait_ends_when_the_agent_is_no_longer_expected()
     {
         await using var node = await StartAsync("Timeouts:Park=50s");
-        _locator.Kept["web"] = TimeSpan.FromMilliseconds(300);
+        _locator.Awaited["web"] = TimeSpan.FromMilliseconds(300);
         var clock = System.Diagnostics.Stopwatch.StartNew();
         Assert.Equal((503, "agent-offline"), await AskAsync(node, ClusterFixture.Host));
         Assert.True(clock.Elapsed < TimeSpan.FromSeconds(25), $"It took {clock.Elapsed}.");

@@ -15,8 +15,8 @@ internal sealed class FakeLocator : ISessionLocator
     /// <summary>The same for names that have several sessions.</summary>
     public ConcurrentDictionary<string, NodePlaces> Shared { get; } = new();
 
-    /// <summary>Names that no node serves and that are kept for their owners.</summary>
-    public ConcurrentDictionary<string, TimeSpan> Kept { get; } = new();
+    /// <summary>Names that no node serves, and for how long their agents are expected back.</summary>
+    public ConcurrentDictionary<string, TimeSpan> Awaited { get; } = new();
 
     /// <summary>Questions to the cluster.</summary>
     public AsyncCounter Asked { get; } = new("questions where a name is");
@@ -47,7 +47,7 @@ internal sealed class FakeLocator : ISessionLocator
             return new ValueTask<LocatedName>(new LocatedName(_known[name] = places ?? new NodePlaces(Truth[name])));
         }
 
-        return new ValueTask<LocatedName>(Kept.TryGetValue(name, out var keptFor) ? new LocatedName(null, keptFor) : default);
+        return new ValueTask<LocatedName>(Awaited.TryGetValue(name, out var awaitedFor) ? new LocatedName(null, awaitedFor) : default);
     }
 
     public ValueTask<byte[]?> FindOwnerAsync(string name, CancellationToken cancellationToken) => new((byte[]?)null);

@@ -385,23 +385,36 @@ public sealed class SessionLocatorTests : IMeterFactory
     {
         var epoch = Register("app.example.org");
         _tables.Change(_other, new NameChange("app.example.org", epoch, StoredState.Left, TimeSpan.FromSeconds(5), null));
-        Assert.Equal(TimeSpan.FromSeconds(5), await KeptAsync("app.example.org"));
+        Assert.Equal(TimeSpan.FromSeconds(5), await AwaitedAsync("app.example.org"));
         Assert.False(_locator.IsUnknown("app.example.org"), "A wildcard must not serve it while it is kept.");
 
         // From the cache, which counts the time.
         _clock.Advance(TimeSpan.FromMilliseconds(400));
-        Assert.Equal(TimeSpan.FromSeconds(4.6), await KeptAsync("app.example.org"));
+        Assert.Equal(TimeSpan.FromSeconds(4.6), await AwaitedAsync("app.example.org"));
         Assert.Equal(1, _store.Calls);
         _clock.Advance(TimeSpan.FromSeconds(4.6));
         Assert.True(_locator.IsUnknown("app.example.org"));
-        Assert.Equal(TimeSpan.Zero, await KeptAsync("app.example.org"));
+        Assert.Equal(TimeSpan.Zero, await AwaitedAsync("app.example.org"));
         Assert.Equal(2, _store.Calls);
-        Assert.Null(await KeptAsync("none"));
+        Assert.Null(await AwaitedAsync("none"));
 
         // It comes back.
         Register("app.example.org");
         _locator.Hear(new NameNotice(StoredState.Online, "app.example.org", "there", epoch + 1, "there:7000", []));
         Assert.NotNull((await _locator.LocateAsync("app.example.org", CancellationToken.None)).Places);
+    }
+
+    [Fact]
+    public async Task The_agents_of_a_node_that_is_lost_are_expected_back_for_some_seconds()
+    {
+        Register("web");
+        _tables.Release(_other);
+        Assert.Equal(TimeSpan.FromSeconds(10), await AwaitedAsync("web"));
+        _clock.Advance(TimeSpan.FromSeconds(9));
+        _tables.Acquire(new NodeFacts("there", Guid.NewGuid(), "there:7000", "1"), TimeSpan.FromDays(1), true, 0);
+        Assert.Equal(TimeSpan.FromSeconds(10), await AwaitedAsync("web"));
+        _clock.Advance(TimeSpan.FromSeconds(10));
+        Assert.Equal(TimeSpan.Zero, await AwaitedAsync("web"));
     }
 
     [Fact]
@@ -414,7 +427,7 @@ public sealed class SessionLocatorTests : IMeterFactory
         _tables.Change(_other, new NameChange("web", epoch, StoredState.Left, TimeSpan.FromSeconds(5), null));
         _locator.Hear(new NameNotice(StoredState.Left, "web", "there", epoch, "", []));
         answer.SetResult();
-        Assert.Equal(TimeSpan.FromSeconds(5), (await asked).KeptFor);
+        Assert.Equal(TimeSpan.FromSeconds(5), (await asked).AwaitedFor);
     }
 
     [Fact]
@@ -457,11 +470,11 @@ public sealed class SessionLocatorTests : IMeterFactory
     private long Share(string name, byte member, NodeLease? node = null) => _tables.Put(
         node ?? _other, Claim(name) with { Share = new NameShare([1], [member], IsPool: true) }, false).Epoch;
 
-    private async Task<TimeSpan?> KeptAsync(string name)
+    private async Task<TimeSpan?> AwaitedAsync(string name)
     {
         var located = await _locator.LocateAsync(name, CancellationToken.None);
         Assert.Null(located.Places);
-        return located.KeptFor;
+        return located.AwaitedFor;
     }
 
     private static NameClaim Claim(string name) => new(name, [1], [1], [1]);

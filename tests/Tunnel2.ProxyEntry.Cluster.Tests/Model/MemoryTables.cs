@@ -34,7 +34,7 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
             return null;
         }
 
-        _nodes[node.Node] = new NodeRow(node.Process, ++_sequence, node.LinkAddress, node.Version, Now + lease);
+        _nodes[node.Node] = new NodeRow(node.Process, ++_sequence, node.LinkAddress, node.Version, Now + lease, Now);
         return new NodeLease(node.Node, _sequence);
     }
 
@@ -117,7 +117,7 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
                     new NodeLocation(row.Node, _nodes[row.Node].LinkAddress, row.Epoch), HexOf(row.Claim.Share?.Member),
                     row.Claim.Share?.IsHealthy ?? true, row.State == StoredState.HandingOver, row.Claim.Weight))))
             : RowsOf(name) is [_, ..] rows
-                ? new LocatedName(null, rows.Max(row => row.KeptUntil > Now ? row.KeptUntil - Now : TimeSpan.Zero))
+                ? new LocatedName(null, rows.Max(row => AwaitedUntil(row) is var until && until > Now ? until - Now : TimeSpan.Zero))
                 : default;
     }
 
@@ -201,9 +201,15 @@ internal sealed class MemoryTables(ManualTimeProvider clock)
     private bool Lives(string node, long incarnation) =>
         _nodes.TryGetValue(node, out var row) && row.Incarnation == incarnation && row.LeaseUntil > Now;
 
+    private DateTimeOffset AwaitedUntil(NameRow row) =>
+        row.State == StoredState.Left ? row.KeptUntil
+        : !_nodes.TryGetValue(row.Node, out var node) ? Now
+        : (node.Incarnation == row.Incarnation ? node.LeaseUntil : node.JoinedAt) + TimeSpan.FromSeconds(10);
+
     private void Raise(long floor) => _sequence = Math.Max(_sequence, Math.Max(floor, Now.ToUnixTimeSeconds() * 1_000_000));
 
-    internal sealed record NodeRow(Guid Process, long Incarnation, string LinkAddress, string Version, DateTimeOffset LeaseUntil);
+    internal sealed record NodeRow(
+        Guid Process, long Incarnation, string LinkAddress, string Version, DateTimeOffset LeaseUntil, DateTimeOffset JoinedAt);
 
     internal sealed record NameRow(
         string Node, long Incarnation, long Epoch, NameClaim Claim, StoredState State, DateTimeOffset KeptUntil);

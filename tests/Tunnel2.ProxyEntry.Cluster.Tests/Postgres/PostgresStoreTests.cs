@@ -134,6 +134,41 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     [Fact]
+    public async Task A_look_up_says_how_long_the_agent_of_a_name_is_expected_back()
+    {
+        var database = await server.CreateDatabaseAsync(Ending);
+        await using var store = Open(database);
+        await store.PrepareAsync(Ending);
+        var lease = (await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending))!;
+        Assert.Equal(default, await store.LocateAsync("web", Ending));
+        var left = await store.ClaimAsync(lease, new NameClaim("left", [1], [1], [1]), Ending);
+        await store.ClaimAsync(lease, new NameClaim("web", [1], [1], [1]), Ending);
+        await store.ChangeAsync(lease, [new NameChange("left", left.Epoch, StoredState.Left, TimeSpan.FromMinutes(30))], Ending);
+        Assert.InRange((await store.LocateAsync("left", Ending)).AwaitedFor!.Value, TimeSpan.FromMinutes(20), TimeSpan.FromMinutes(30));
+        Assert.NotNull((await store.LocateAsync("web", Ending)).Places);
+
+        // Ten seconds after the end of its node's lease, and after its node was started again.
+        await store.ReleaseAsync(lease, Ending);
+        Assert.True((await store.LocateAsync("web", Ending)).AwaitedFor <= TimeSpan.FromSeconds(10));
+        await AssertAwaitedAsync("update tunnel2_nodes set lease_until = clock_timestamp() - interval '15 seconds'", 0);
+        await AssertAwaitedAsync("update tunnel2_nodes set lease_until = '-infinity'", 0);
+        await store.AcquireAsync(Facts("n1"), _times[1], true, 0, Ending);
+        await AssertAwaitedAsync("update tunnel2_nodes set joined_at = clock_timestamp() + interval '20 minutes'", 600);
+        await AssertAwaitedAsync("update tunnel2_nodes set joined_at = clock_timestamp() - interval '15 seconds'", 0);
+        await AssertAwaitedAsync("delete from tunnel2_nodes", 0);
+        await AssertAwaitedAsync("update tunnel2_names set state = 2, kept_until = 'infinity'", 3600);
+
+        async Task AssertAwaitedAsync(string change, double seconds)
+        {
+            await PostgresServer.ExecuteAsync(database, change, Ending);
+            var (places, rest) = await store.LocateAsync("web", Ending);
+            Assert.Null(places);
+            Assert.Equal(seconds > 0, rest > TimeSpan.Zero);
+            Assert.True(rest >= TimeSpan.FromSeconds(seconds), $"{change}: {rest}");
+        }
+    }
+
+    [Fact]
     public async Task Epochs_continue_above_those_that_a_node_knows()
     {
         var database = await server.CreateDatabaseAsync(Ending);
@@ -373,7 +408,7 @@ public sealed class PostgresStoreTests(PostgresServer server)
     }
 
     private static string TextOf(LocatedName located, Func<long, long> epochOf) => located.Places is not { } places
-        ? located.KeptFor is { } kept ? kept > TimeSpan.Zero ? "kept" : "over" : "nowhere"
+        ? located.AwaitedFor is { } rest ? rest > TimeSpan.FromMinutes(1) ? "kept" : "known" : "nowhere"
         : $"{places.Group}: " + string.Join(
             ' ', places.All.Select(place => (place with { Node = place.Node with { Epoch = epochOf(place.Node.Epoch) } }).ToString())
                 .Order(StringComparer.Ordinal));

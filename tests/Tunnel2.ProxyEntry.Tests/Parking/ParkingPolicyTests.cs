@@ -58,18 +58,18 @@ public sealed class ParkingPolicyTests
     }
 
     [Fact]
-    public async Task A_name_that_the_cluster_keeps_is_waited_for_until_it_is_free()
+    public async Task An_agent_that_the_cluster_expects_back_is_waited_for()
     {
         var policy = Create();
-        AssertWaits(policy, 3600, 3, keptFor: 3);
-        AssertWaits(policy, 0, 5, keptFor: 3600);
-        AssertWaits(policy, 0, null, keptFor: 0);
+        AssertWaits(policy, 3600, 3, awaitedFor: 3);
+        AssertWaits(policy, 0, 5, awaitedFor: 3600);
+        AssertWaits(policy, 0, null, awaitedFor: 0);
         await LeaveAsync(saysGoodbye: true);
-        AssertWaits(policy, 1, 4, keptFor: 2);
+        AssertWaits(policy, 1, 4, awaitedFor: 2);
 
         // Its agent was at another node since.
-        AssertWaits(policy, 3600, 2, keptFor: 2);
-        AssertWaits(Create("Timeouts:Park=off"), 0, null, keptFor: 2);
+        AssertWaits(policy, 3600, 2, awaitedFor: 2);
+        AssertWaits(Create("Timeouts:Park=off"), 0, null, awaitedFor: 2);
     }
 
     [Fact]
@@ -90,11 +90,11 @@ public sealed class ParkingPolicyTests
         await _directory.UnregisterAsync("web", registration.Epoch, true, CancellationToken.None);
     }
 
-    private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected, bool isInCluster = false, int? keptFor = null)
+    private void AssertWaits(ParkingPolicy policy, int secondsLater, int? expected, bool isInCluster = false, int? awaitedFor = null)
     {
         _time.Advance(TimeSpan.FromSeconds(secondsLater));
         int? waits = policy.TryGetDeadline(
-            "web", isInCluster, keptFor is { } kept ? TimeSpan.FromSeconds(kept) : null, out var deadline, out _)
+            "web", isInCluster, awaitedFor is { } rest ? TimeSpan.FromSeconds(rest) : null, out var deadline, out _)
             ? (int)TimeSpan.FromTicks(deadline - _time.GetTimestamp()).TotalSeconds
             : null;
         Assert.Equal(expected, waits);

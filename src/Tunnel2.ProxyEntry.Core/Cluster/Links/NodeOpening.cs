@@ -4,8 +4,8 @@ namespace Tunnel2.ProxyEntry.Cluster.Links;
 
 /// <summary>What came of opening a stream to the node of a session.</summary>
 /// <param name="Obstacle">Without a stream: what is in the way.</param>
-/// <param name="KeptFor">Where no node serves the name: <see cref="LocatedName.KeptFor"/>.</param>
-internal readonly record struct NodeOpening(NodeObstacle Obstacle, TimeSpan? KeptFor = null)
+/// <param name="AwaitedFor">Where no node serves the name: <see cref="LocatedName.AwaitedFor"/>.</param>
+internal readonly record struct NodeOpening(NodeObstacle Obstacle, TimeSpan? AwaitedFor = null)
 {
     /// <summary>The stream, or null.</summary>
     public TunnelStream? Stream { get; init; }
