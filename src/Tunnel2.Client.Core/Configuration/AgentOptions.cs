@@ -57,6 +57,9 @@ public sealed record AgentOptions
             ?? (Tls is not null ? UsualHttpsPort : TlsOptionsParser.IsThisMachine(Server.Host) ? UsualPublicPort : UsualHttpPort),
     };
 
+    /// <summary>Where a way of uplinks leads.</summary>
+    internal ServerEndpoint ServerOn(UplinkWay way) => way == UplinkWay.WebSocket ? WebSocketServer : Server;
+
     /// <summary>
     /// Whether the agent may go over WebSocket while the uplink's port cannot be reached. On this machine nothing is between the two,
     /// so a public port must be named: another server may be at the usual one.

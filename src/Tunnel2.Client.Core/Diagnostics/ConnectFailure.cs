@@ -65,6 +65,8 @@ public enum ConnectFailureReason
 /// <param name="Message">One line for the user: what happened, where, and what to look at.</param>
 public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
 {
+    private const string PublicPortWords = "public port (443 by default, without TLS 80)";
+
     /// <summary>
     /// The fingerprint of the server's certificate, where nothing is wrong with it but that no authority known here has issued it: a user
     /// may decide to trust it. Otherwise null.
@@ -122,6 +124,37 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
         return new ConnectFailure(reason, message);
     }
 
+    /// <summary>Makes the user's words for a way to the server.</summary>
+    /// <param name="server">Where the agent tried to connect on that way.</param>
+    /// <param name="way">The way: each has a port of its own, which the words name.</param>
+    /// <param name="reason">Why it failed.</param>
+    /// <param name="detail">Words of the operating system or the TLS stack, used where they add something.</param>
+    internal static ConnectFailure Create(ServerEndpoint server, UplinkWay way, ConnectFailureReason reason, string? detail = null)
+    {
+        if (way != UplinkWay.WebSocket)
+        {
+            return Create(server, reason, detail);
+        }
+
+        string tail = string.IsNullOrWhiteSpace(detail) ? "" : $" ({detail.Trim().TrimEnd('.')})";
+        return AtWebSocket(server, reason switch
+        {
+            ConnectFailureReason.Refused => $"connection refused. Is the server running there, and is this its {PublicPortWords}?",
+            ConnectFailureReason.TimedOut =>
+                "no answer in time. Check that the host is up and that no firewall on the way drops the port",
+            ConnectFailureReason.NameNotResolved =>
+                $"the host name '{server.Host}' has no address (DNS){tail}. Check how it is written, and this machine's network",
+            ConnectFailureReason.NoRoute => "no route to that host. Is the network up?",
+            ConnectFailureReason.ClosedEarly =>
+                "the connection was closed before an answer came. The server may be starting or stopping; if it stays so, a proxy or "
+                    + "firewall on the way cuts what it does not know",
+            ConnectFailureReason.NotTunnel2 or ConnectFailureReason.HttpServer or ConnectFailureReason.SpeaksTls =>
+                $"something else than a Tunnel2 server answers{tail}. Is this the server's {PublicPortWords}?",
+            ConnectFailureReason.TlsFailed => $"TLS failed{tail}",
+            _ => string.IsNullOrWhiteSpace(detail) ? "it failed" : detail,
+        }, reason);
+    }
+
     /// <summary>Makes the words for a server that was not reached because of the proxy.</summary>
     /// <param name="server">The server.</param>
     /// <param name="proxy">The proxy; its user and password are not shown.</param>
@@ -133,13 +166,20 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
     /// <summary>Makes the words for a public port that does not open a WebSocket.</summary>
     /// <param name="server">The server's public address.</param>
     /// <param name="detail">What happened.</param>
-    internal static ConnectFailure AtWebSocket(ServerEndpoint server, string detail) =>
-        new(
-            ConnectFailureReason.WebSocketRefused,
-            $"Cannot open an uplink over WebSocket at {server}: {PlainText.Clean(detail).TrimEnd('.')}.");
+    /// <param name="reason">Why.</param>
+    internal static ConnectFailure AtWebSocket(
+        ServerEndpoint server, string detail, ConnectFailureReason reason = ConnectFailureReason.WebSocketRefused)
+    {
+        string words = PlainText.Clean(detail).TrimEnd('.');
+        return new ConnectFailure(
+            reason, $"Cannot open an uplink over WebSocket at {server}: {words}{(words.EndsWith('?') ? "" : ".")}");
+    }
 
     /// <summary>Reads from an exception of connecting or of the handshake why it failed. A cancelled attempt counts as timed out.</summary>
-    public static ConnectFailure From(ServerEndpoint server, Exception exception)
+    public static ConnectFailure From(ServerEndpoint server, Exception exception) => From(server, UplinkWay.Direct, exception);
+
+    /// <summary>The same for a way to the server.</summary>
+    internal static ConnectFailure From(ServerEndpoint server, UplinkWay way, Exception exception)
     {
         ArgumentNullException.ThrowIfNull(exception);
         for (Exception? cause = exception; cause is not null; cause = cause.InnerException)
@@ -147,19 +187,19 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
             switch (cause)
             {
                 case SocketException socket:
-                    return Create(server, FromSocket(socket.SocketErrorCode), socket.Message);
+                    return Create(server, way, FromSocket(socket.SocketErrorCode), socket.Message);
                 case AuthenticationException:
-                    return Create(server, ConnectFailureReason.TlsFailed, cause.Message);
+                    return Create(server, way, ConnectFailureReason.TlsFailed, cause.Message);
                 case OperationCanceledException or TimeoutException:
-                    return Create(server, ConnectFailureReason.TimedOut);
+                    return Create(server, way, ConnectFailureReason.TimedOut);
                 case EndOfStreamException:
-                    return Create(server, ConnectFailureReason.ClosedEarly);
+                    return Create(server, way, ConnectFailureReason.ClosedEarly);
                 default:
                     break;
             }
         }
 
-        return Create(server, ConnectFailureReason.Other, exception.Message);
+        return Create(server, way, ConnectFailureReason.Other, exception.Message);
     }
 
     private static ConnectFailureReason FromSocket(SocketError error) => error switch

@@ -60,7 +60,7 @@ internal sealed class ReconnectLoop
     {
         while (!stop.IsCancellationRequested)
         {
-            _events.Connecting(_options.Server);
+            _events.Connecting(_options.ServerOn(_options.Uplink));
             long start = _time.GetTimestamp();
             ConnectionEnd end;
             try

@@ -117,7 +117,7 @@ internal sealed class AgentSession
         }
         catch (IOException exception)
         {
-            return ConnectionEnd.Unreachable(ConnectFailure.From(ServerOf(way), exception));
+            return ConnectionEnd.Unreachable(ConnectFailure.From(_options.ServerOn(way), way, exception));
         }
         finally
         {
@@ -145,13 +145,14 @@ internal sealed class AgentSession
         switch (answer.Status)
         {
             case HandshakeReadStatus.Frame when answer.Type == FrameType.Reject:
-                return RejectMessage.TryRead(answer.Payload.Span, out var reject) != ProtocolError.None ? NotTunnel2()
+                return RejectMessage.TryRead(answer.Payload.Span, out var reject) != ProtocolError.None
+                    ? Unreachable(way, ConnectFailureReason.NotTunnel2)
                     : reject!.Code == RejectCode.Malformed && hello.Access is { Policy.IsEmpty: false } ? OlderThanPolicies()
                     : SessionRejections.Of(reject);
             case HandshakeReadStatus.Frame:
                 return WelcomeMessage.TryRead(answer.Payload.Span, out var welcome) == ProtocolError.None
                     ? await ServeAsync(transport, RouteOf(way, reason), hello, welcome!, answer.Rest, stop).ConfigureAwait(false)
-                    : NotTunnel2();
+                    : Unreachable(way, ConnectFailureReason.NotTunnel2);
             case HandshakeReadStatus.Malformed:
                 return ConnectionEnd.Unreachable(await DescribeAsync(answer.FirstBytes, way, stop).ConfigureAwait(false));
             case var _ when stop.IsCancellationRequested:
@@ -160,9 +161,9 @@ internal sealed class AgentSession
                 // Too short for a frame, as a TLS alert is: it says who is there all the same.
                 return ConnectionEnd.Unreachable(await DescribeAsync(answer.FirstBytes, way, stop).ConfigureAwait(false));
             case HandshakeReadStatus.TimedOut:
-                return ConnectionEnd.Unreachable(ConnectFailure.Create(ServerOf(way), ConnectFailureReason.TimedOut));
+                return Unreachable(way, ConnectFailureReason.TimedOut);
             default:
-                return ConnectionEnd.Unreachable(ConnectFailure.Create(ServerOf(way), ConnectFailureReason.ClosedEarly));
+                return Unreachable(way, ConnectFailureReason.ClosedEarly);
         }
     }
 
@@ -170,11 +171,9 @@ internal sealed class AgentSession
     private Task<ConnectFailure> DescribeAsync(ReadOnlyMemory<byte> firstBytes, UplinkWay way, CancellationToken stop) =>
         way == UplinkWay.Direct && _options.Proxy is null
             ? ForeignAnswer.DescribeAsync(_options.Server, firstBytes, stop)
-            : Task.FromResult(ConnectFailure.Create(ServerOf(way), ForeignAnswer.FromBytes(firstBytes.Span)));
+            : Task.FromResult(ConnectFailure.Create(_options.ServerOn(way), way, ForeignAnswer.FromBytes(firstBytes.Span)));
 
-    private UplinkRoute RouteOf(UplinkWay way, string? reason) => new(way, ServerOf(way), _options.Proxy?.ToString(), reason);
-
-    private ServerEndpoint ServerOf(UplinkWay way) => way == UplinkWay.WebSocket ? _options.WebSocketServer : _options.Server;
+    private UplinkRoute RouteOf(UplinkWay way, string? reason) => new(way, _options.ServerOn(way), _options.Proxy?.ToString(), reason);
 
     private async Task<ConnectionEnd> ServeAsync(
         IUplinkTransport transport, UplinkRoute route, HelloMessage hello, WelcomeMessage welcome, ReadOnlyMemory<byte> rest,
@@ -462,6 +461,6 @@ internal sealed class AgentSession
         nameof(RejectCode.AccessNotSupported),
         "The server is older than policies; update it."));
 
-    private ConnectionEnd NotTunnel2() =>
-        ConnectionEnd.Unreachable(ConnectFailure.Create(_options.Server, ConnectFailureReason.NotTunnel2));
+    private ConnectionEnd Unreachable(UplinkWay way, ConnectFailureReason reason) =>
+        ConnectionEnd.Unreachable(ConnectFailure.Create(_options.ServerOn(way), way, reason));
 }

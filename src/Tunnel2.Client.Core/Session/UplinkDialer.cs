@@ -71,13 +71,13 @@ internal sealed class UplinkDialer
     public async Task<(IUplinkTransport? Transport, ConnectionEnd? End)> DialAsync(
         UplinkWay way, bool joins, bool hasOtherWay, CancellationToken stop)
     {
-        var server = way == UplinkWay.WebSocket ? _options.WebSocketServer : _options.Server;
+        var server = _options.ServerOn(way);
         IUplinkTransport transport;
         bool leaves;
         using (var limit = new CancellationTokenSource(hasOtherWay ? _shortConnectTimeout : _connectTimeout, _timeProvider))
         using (var deadline = CancellationTokenSource.CreateLinkedTokenSource(stop, limit.Token))
         {
-            var (connected, peer, failure) = await ReachAsync(server, joins, deadline.Token).ConfigureAwait(false);
+            var (connected, peer, failure) = await ReachAsync(server, way, joins, deadline.Token).ConfigureAwait(false);
             if (connected is null)
             {
                 return (null, EndOf(failure!, stop));
@@ -132,7 +132,7 @@ internal sealed class UplinkDialer
 
     /// <summary>Connects to the server, by way of the proxy where there is one.</summary>
     private async Task<(IUplinkTransport? Transport, IPAddress? Peer, ConnectFailure? Failure)> ReachAsync(
-        ServerEndpoint server, bool joins, CancellationToken deadline)
+        ServerEndpoint server, UplinkWay way, bool joins, CancellationToken deadline)
     {
         var proxy = _options.Proxy;
         IUplinkTransport transport;
@@ -146,7 +146,7 @@ internal sealed class UplinkDialer
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException)
         {
-            return (null, null, proxy is null ? ConnectFailure.From(server, exception) : AtProxy(proxy, Words(exception)));
+            return (null, null, proxy is null ? ConnectFailure.From(server, way, exception) : AtProxy(proxy, Words(exception)));
         }
 
         if (proxy is null)

@@ -116,7 +116,7 @@ internal static class DoctorCommand
             : Finding.Ok("files", $"a process may have {files} files open");
     }
 
-    /// <summary>The name's addresses, and whether the uplink port of one of them takes a connection.</summary>
+    /// <summary>The name's addresses, and whether the port where agents connect takes a connection at one of them.</summary>
     private static async Task<IReadOnlyList<Finding>> LookAtNetworkAsync(AgentOptions options, CancellationToken stop)
     {
         if (options.Proxy is not null)
@@ -126,7 +126,7 @@ internal static class DoctorCommand
 
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(stop);
         limit.CancelAfter(_patience);
-        ServerEndpoint server = options.Server;
+        ServerEndpoint server = options.ServerOn(options.Uplink);
         IPAddress[] addresses;
         try
         {
@@ -151,13 +151,13 @@ internal static class DoctorCommand
         }
         catch (Exception exception) when (exception is SocketException or OperationCanceledException)
         {
-            string message = ConnectFailure.From(server, exception).Message;
+            string message = ConnectFailure.From(server, options.Uplink, exception).Message;
             return
             [
                 dns,
-                options.MayChangeWay || options.Uplink == UplinkWay.WebSocket
+                options.MayChangeWay
                     ? Finding.Warning("port", message, "the agent goes over WebSocket to the public port while this one cannot be reached")
-                    : Finding.Wrong("port", message, "start the server, or open its uplink port in the firewall"),
+                    : Finding.Wrong("port", message, $"start the server, or open its {PortOf(options)} in the firewall"),
             ];
         }
     }
@@ -198,12 +198,17 @@ internal static class DoctorCommand
     private static string RemedyOf(ConnectionEnd end, AgentOptions options) => end.Failure?.Reason switch
     {
         ConnectFailureReason.NotTunnel2 or ConnectFailureReason.HttpServer or ConnectFailureReason.PublicPort =>
-            "name the server's uplink port: --server HOST:PORT",
+            options.Uplink == UplinkWay.WebSocket
+                ? "name the server's public port: --server wss://HOST:PORT"
+                : "name the server's uplink port: --server HOST:PORT",
         ConnectFailureReason.SpeaksTls => "write tls:// before the server's name",
         ConnectFailureReason.ProxyAuthentication => "give the proxy a user: --proxy http://USER:PASSWORD@HOST:PORT",
         _ when options.Proxy is not null => "correct --proxy or HTTPS_PROXY; --proxy off goes without one",
-        _ => "start the server, correct --server, or open its uplink port in the firewall",
+        _ => $"start the server, correct --server, or open its {PortOf(options)} in the firewall",
     };
+
+    /// <summary>The port that agents cannot do without.</summary>
+    private static string PortOf(AgentOptions options) => options.Uplink == UplinkWay.WebSocket ? "public port" : "uplink port";
 
     private static async Task<string?> FindOwnAgentAsync(CommandConsole console, string name, CancellationToken stop)
     {

@@ -38,7 +38,10 @@ internal static class ServerTrial
         await leaving;
         return seen.Outcome is { } outcome
             ? (outcome.End, outcome.Urls)
-            : (ConnectionEnd.Unreachable(ConnectFailure.Create(options.Server, ConnectFailureReason.TimedOut)), []);
+            : (
+                ConnectionEnd.Unreachable(ConnectFailure.Create(
+                    options.ServerOn(options.Uplink), options.Uplink, ConnectFailureReason.TimedOut)),
+                []);
     }
 
     /// <summary>Keeps the first thing that says how it went.</summary>

@@ -51,6 +51,22 @@ public sealed class ConnectFailureTests
             failure.Message);
     }
 
+    [Fact]
+    public void Over_WebSocket_the_words_name_that_way_and_its_port_alone()
+    {
+        foreach (ConnectFailureReason reason in Enum.GetValues<ConnectFailureReason>())
+        {
+            ConnectFailure failure = ConnectFailure.Create(_server with { Port = 443 }, UplinkWay.WebSocket, reason, "a detail");
+
+            Assert.Equal(reason, failure.Reason);
+            Assert.StartsWith(
+                "Cannot open an uplink over WebSocket at tunnel.example.com:443: ", failure.Message, StringComparison.Ordinal);
+            Assert.DoesNotContain("12001", failure.Message, StringComparison.Ordinal);
+            Assert.DoesNotContain("uplink port", failure.Message, StringComparison.Ordinal);
+            Assert.Matches("[^.?][.?]$", failure.Message);
+        }
+    }
+
     [Theory]
     [InlineData(RejectionReason.Unauthorized, "--token")]
     [InlineData(RejectionReason.NameTaken, "taken by another agent")]

@@ -83,6 +83,30 @@ public sealed class DoctorTests
         Assert.All(wrong, static one => Assert.NotEmpty(one.GetProperty("remedy").GetString()!));
     }
 
+    [Theory]
+    [InlineData("--server wss://127.0.0.1:1", 1)]
+    [InlineData("--server 127.0.0.1 --uplink wss --public-port 1", 1)]
+    public async Task Where_only_the_public_port_is_used_it_is_the_one_that_is_looked_at(string flags, int port)
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        Assert.Equal(5, await AgentCli.RunAsync(
+            ("doctor " + flags).Split(' '), static _ => null,
+            _ => new Runner((options, events) =>
+            {
+                events.ConnectionEnded(ConnectionEnd.Unreachable(ConnectFailure.Create(
+                    options.ServerOn(options.Uplink), options.Uplink, ConnectFailureReason.NotTunnel2)));
+                return Task.FromResult(4);
+            }),
+            output, TextWriter.Null, TestContext.Current.CancellationToken));
+
+        string text = output.ToString();
+        Assert.Contains(
+            $"port     Cannot open an uplink over WebSocket at 127.0.0.1:{port}: connection refused.", text, StringComparison.Ordinal);
+        Assert.Contains("-> start the server, or open its public port in the firewall\n", text, StringComparison.Ordinal);
+        Assert.Contains("-> name the server's public port: --server wss://HOST:PORT\n", text, StringComparison.Ordinal);
+        Assert.DoesNotContain("12001", text, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task A_stop_ends_every_wait()
     {

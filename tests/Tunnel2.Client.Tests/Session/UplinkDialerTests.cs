@@ -17,6 +17,13 @@ namespace Tunnel2.Client.Tests.Session;
 /// <summary>How an uplink's connection comes about, and why not.</summary>
 public sealed class UplinkDialerTests
 {
+    private static readonly AgentOptions _webSocket = SessionFixture.Options with
+    {
+        Server = new ServerEndpoint("tunnel.example.com", 12001),
+        Uplink = UplinkWay.WebSocket,
+        Tls = new TlsOptions(),
+    };
+
     private readonly ManualTimeProvider _time = new();
 
     [Theory]
@@ -115,6 +122,39 @@ public sealed class UplinkDialerTests
             Assert.False(own.Incoming.IsOpen);
         });
     }
+
+    [Theory]
+    [InlineData(SocketError.ConnectionRefused, ConnectFailureReason.Refused, "connection refused.")]
+    [InlineData(SocketError.TimedOut, ConnectFailureReason.TimedOut, "no answer in time.")]
+    [InlineData(SocketError.HostNotFound, ConnectFailureReason.NameNotResolved, "the host name 'tunnel.example.com' has no address (DNS)")]
+    [InlineData(SocketError.NetworkUnreachable, ConnectFailureReason.NoRoute, "no route to that host.")]
+    [InlineData(SocketError.ConnectionReset, ConnectFailureReason.ClosedEarly, "the connection was closed before an answer came.")]
+    public async Task A_public_port_that_is_not_reached_is_named_and_no_word_is_about_the_uplink_port(
+        SocketError error, ConnectFailureReason reason, string words)
+    {
+        var (_, end) = await Dialer(_webSocket, _ => throw new SocketException((int)error)).DialAsync(
+            UplinkWay.WebSocket, joins: false, hasOtherWay: false, CancellationToken.None);
+        Assert.Equal(reason, end!.Failure!.Reason);
+        Assert.StartsWith(
+            "Cannot open an uplink over WebSocket at tunnel.example.com:443: " + words, end.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("12001", end.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("uplink port", end.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("SSH-2.0-OpenSSH_9.6\r\n", "TLS failed (what answers at this port does not speak TLS; is it the server's HTTPS port?).")]
+    [InlineData("\0\0\u0006\u0003\0\0\0\0", "TLS failed (this is the server's uplink port, and not its public port).")]
+    public Task A_public_port_without_TLS_is_named(string answer, string words) => TestEngine.RunAsync(EngineKind.Pool, async engine =>
+    {
+        var server = new MemoryServer(engine);
+        var dialling = Dialer(_webSocket, server.ConnectAsync).DialAsync(
+            UplinkWay.WebSocket, joins: false, hasOtherWay: false, CancellationToken.None);
+        var own = await server.AcceptAsync();
+        await own.ReceiveAsync(new byte[16 * 1024]);
+        await own.SendAsync(System.Text.Encoding.Latin1.GetBytes(answer));
+        var (_, end) = await dialling;
+        Assert.Equal("Cannot open an uplink over WebSocket at tunnel.example.com:443: " + words, end!.Message);
+    });
 
     [Theory]
     [InlineData(true)]

@@ -65,25 +65,29 @@ internal sealed class UplinkTlsClient
         return (result.Transport, result.Status == TlsHandshakeStatus.Done ? null : Describe(result, trust));
     }
 
+    private UplinkWay Way => _isHttp ? UplinkWay.WebSocket : UplinkWay.Direct;
+
     private ConnectFailure Describe(TlsHandshakeResult result, ServerTrust trust) => result.Status switch
     {
+        TlsHandshakeStatus.NotTls when _isHttp && IsReject(result.FirstBytes.Span) =>
+            Fail("this is the server's uplink port, and not its public port"),
         TlsHandshakeStatus.NotTls when IsReject(result.FirstBytes.Span) =>
             Fail(
                 $"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server "
                     + $"tcp://{_server} where the network is safe"),
         TlsHandshakeStatus.NotTls when _isHttp => Fail("what answers at this port does not speak TLS; is it the server's HTTPS port?"),
         TlsHandshakeStatus.NotTls => Fail("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
-        TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
-        TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, ConnectFailureReason.TimedOut),
+        TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, Way, ConnectFailureReason.NotTunnel2),
+        TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, Way, ConnectFailureReason.TimedOut),
         _ when trust.Problem is { } problem => Fail(problem) with { UntrustedFingerprint = trust.Untrusted },
-        TlsHandshakeStatus.Closed => ConnectFailure.Create(_server, ConnectFailureReason.ClosedEarly),
+        TlsHandshakeStatus.Closed => ConnectFailure.Create(_server, Way, ConnectFailureReason.ClosedEarly),
         _ when result.Detail.Contains("application protocol", StringComparison.OrdinalIgnoreCase) =>
-            ConnectFailure.Create(_server, ConnectFailureReason.NotTunnel2),
+            ConnectFailure.Create(_server, Way, ConnectFailureReason.NotTunnel2),
         _ => Fail(result.Detail),
     };
 
     /// <summary>A frame of ours begins with a length far below 2^16; a TLS record never does.</summary>
     private static bool IsReject(ReadOnlySpan<byte> first) => first.Length >= 4 && first[0] == 0;
 
-    private ConnectFailure Fail(string detail) => ConnectFailure.Create(_server, ConnectFailureReason.TlsFailed, detail);
+    private ConnectFailure Fail(string detail) => ConnectFailure.Create(_server, Way, ConnectFailureReason.TlsFailed, detail);
 }

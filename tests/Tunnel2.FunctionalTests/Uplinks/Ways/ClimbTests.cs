@@ -127,6 +127,21 @@ public sealed class ClimbTests
     }
 
     [Fact]
+    public async Task Of_two_ports_that_refuse_each_is_named_with_its_way()
+    {
+        using var direct = new RefusedPort();
+        using var open = new RefusedPort();
+        await using var agent = AgentFixture.Start(
+            AgentFixture.Options(direct.Port, 1) with { PublicPort = open.Port, ExitOnFailure = true });
+        Assert.Equal(AgentExitCode.ServerUnreachable, await agent.Completion);
+        Assert.Equal(
+            $"Cannot reach the server at 127.0.0.1:{direct.Port}: connection refused. Is tunnel2-entry running there, and is this its "
+                + $"uplink port (12001 by default)? Cannot open an uplink over WebSocket at 127.0.0.1:{open.Port}: connection refused. "
+                + "Is the server running there, and is this its public port (443 by default, without TLS 80)?",
+            Assert.Single(agent.Events.Ends).Message);
+    }
+
+    [Fact]
     public async Task A_forced_way_has_no_other()
     {
         await using var tunnel = await WaysTunnel.StartAsync();
@@ -141,6 +156,11 @@ public sealed class ClimbTests
         Assert.Equal(AgentExitCode.ServerUnreachable, await direct.Completion);
         await using var webSocket = AgentFixture.Start(tunnel.WebSocket with { PublicPort = nobody.Port, ExitOnFailure = true });
         Assert.Equal(AgentExitCode.ServerUnreachable, await webSocket.Completion);
+        var end = Assert.Single(webSocket.Events.Ends);
+        Assert.Equal(ConnectFailureReason.Refused, end.Failure!.Reason);
+        Assert.StartsWith(
+            $"Cannot open an uplink over WebSocket at 127.0.0.1:{nobody.Port}: connection refused.", end.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("uplink port", end.Message, StringComparison.Ordinal);
         Assert.Empty(tunnel.Entry.Directory.Snapshot());
     }
 
