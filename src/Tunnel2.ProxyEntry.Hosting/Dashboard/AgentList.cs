@@ -1,6 +1,7 @@
 using System.Text.Json;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Telemetry.SubscriptionHub;
 
 namespace Tunnel2.ProxyEntry.Dashboard;
@@ -21,11 +22,13 @@ internal sealed class AgentList : IDisposable
     private readonly HubChannel _channel;
     private readonly ISessionDirectory _directory;
     private readonly TimeProvider _time;
+    private readonly PublicAddresses? _addresses;
     private readonly HubMessageWriter _message = new();
     private int _looks;
 
-    public AgentList(Hub hub, ISessionDirectory directory, TimeProvider time)
+    public AgentList(Hub hub, ISessionDirectory directory, TimeProvider time, PublicAddresses? addresses = null)
     {
+        _addresses = addresses;
         _hub = hub;
         _channel = hub.GetChannel("node.agents");
         _directory = directory;
@@ -86,6 +89,13 @@ internal sealed class AgentList : IDisposable
         json.WriteString("identity"u8, session.Identity.ToString());
         json.WriteString("version"u8, session.AgentVersion);
         json.WriteBoolean("leaving"u8, session.IsLeaving);
+        json.WriteStartArray("urls"u8);
+        foreach (var url in _addresses?.Of(session) ?? [])
+        {
+            json.WriteStringValue(url);
+        }
+
+        json.WriteEndArray();
         if (session.Member is { Pool: { } pool } member)
         {
             var at = member.Now;

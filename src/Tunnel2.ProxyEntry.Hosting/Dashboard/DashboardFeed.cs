@@ -1,5 +1,6 @@
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.SubscriptionHub;
 
@@ -36,9 +37,10 @@ internal sealed class DashboardFeed : IDisposable
     /// <param name="readings">How busy the process is; null for none.</param>
     /// <param name="guard">Decides who may subscribe; null for none.</param>
     /// <param name="slow">The subscribers that are paused; null for none.</param>
+    /// <param name="addresses">The URLs of sessions; null: none are shown.</param>
     public DashboardFeed(
         Hub hub, ISessionDirectory directory, TimeProvider time, NodeReadings? readings = null, AdmissionGuard? guard = null,
-        SlowSubscribers? slow = null)
+        SlowSubscribers? slow = null, PublicAddresses? addresses = null)
     {
         (_hub, _readings, _guard, _slow) = (hub, readings, guard, slow);
         _channel = hub.GetChannel("node.load");
@@ -46,7 +48,7 @@ internal sealed class DashboardFeed : IDisposable
         _alerts = new NodeAlerts(hub, time);
         _rates = new SessionRates(hub);
         _histories = new SessionHistories(hub, directory, time);
-        _agents = new AgentList(hub, directory, time);
+        _agents = new AgentList(hub, directory, time, addresses);
     }
 
     /// <summary>A window of one session.</summary>

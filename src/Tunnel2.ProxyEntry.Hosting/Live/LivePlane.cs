@@ -36,7 +36,7 @@ internal sealed class LivePlane : IAsyncDisposable
 
     public LivePlane(
         ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ContainedFaults faults,
-        ILogger<LivePlane> logger, NodeReadings? readings = null)
+        ILogger<LivePlane> logger, NodeReadings? readings = null, PublicAddresses? addresses = null)
     {
         _faults = faults;
         _settings = settings;
@@ -58,7 +58,7 @@ internal sealed class LivePlane : IAsyncDisposable
             NodeInfo.Publish(Hub, settings.EntryId, settings.Domain, readings?.Engine, timeProvider.GetUtcNow());
             _feed = new LiveFeed(
                 _ring.Ring, Hub, Publisher, directory, timeProvider, faults, logger, settings.AggregationPartitions,
-                new DashboardFeed(Hub, directory, timeProvider, readings, Guard, SlowSubscribers));
+                new DashboardFeed(Hub, directory, timeProvider, readings, Guard, SlowSubscribers, addresses));
         }
     }
 

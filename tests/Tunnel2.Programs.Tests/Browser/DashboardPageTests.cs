@@ -68,8 +68,11 @@ public sealed class DashboardPageTests(Chromium browser) : IClassFixture<Chromiu
         await page.Row("web").WaitForAsync();
         await tunnel.ExchangeAsync("/status/500");
         await page.Page.Locator("tr.bad").WaitForAsync();
+        var url = $"http://web.localhost:{tunnel.Entry.Http.Port}";
+        await page.Page.Locator($"td a[href='{url}'][rel=noreferrer]").WaitForAsync();
         await page.Page.ClickAsync("th[scope=row] a");
         await page.WaitForTextAsync("h1", "Session web");
+        Assert.Equal(url, await page.Page.Locator($".urls a[href='{url}']").TextContentAsync());
         await page.Row("/status/500").WaitForAsync();
         await page.WaitForTextAsync("dd", "connected");
         await page.FollowAsync("agents");

@@ -5,8 +5,10 @@ using System.Text.Json;
 using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Dashboard;
+using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Live;
 using Tunnel2.ProxyEntry.Tests.Sessions;
+using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.Records;
 using Tunnel2.Telemetry.SubscriptionHub;
@@ -29,7 +31,8 @@ public sealed class DashboardFeedTests : IDisposable
     {
         _hub = new Hub(new HubLimits(), _meter, _time);
         _client = _hub.Add(_socket);
-        _feed = new DashboardFeed(_hub, _sessions, _time);
+        _feed = new DashboardFeed(
+            _hub, _sessions, _time, addresses: new PublicAddresses(SettingsFixture.LoadValid("Public:Url=https://{name}.{Domain}")));
     }
 
     public void Dispose()
@@ -150,6 +153,7 @@ public sealed class DashboardFeedTests : IDisposable
             static one => (one.GetProperty("session").GetString(), one.GetProperty("online").GetBoolean())));
         Assert.Equal(5, agents[1].GetProperty("lastSeenMs").GetInt64());
         Assert.Equal(0, agents[0].GetProperty("uplinks").GetArrayLength());
+        Assert.Equal(["https://web.localhost"], agents[0].GetProperty("urls").EnumerateArray().Select(static one => one.GetString()));
     }
 
     [Fact]

@@ -23,6 +23,13 @@ function poolWords({ members, healthy, spared, share }) {
   return `one of ${count(members)}, ${state}`;
 }
 
+/** The URLs of a tunnel, a link each where a browser can follow it: not those of TCP, nor of a wildcard. */
+export function urlLinks(agent) {
+  return (agent?.urls ?? []).map(url => /^https?:\/\/[^*]+$/.test(url)
+    ? h('a', { href: url, target: '_blank', rel: 'noreferrer' }, h('bdi', { text: visible(url, 120) }))
+    : h('bdi', { text: visible(url, 120) }));
+}
+
 const uplinkColumns = ['Uplink', 'From', 'Round trip', 'Streams', 'Waiting', 'Without credit', 'Sent', 'Received', 'State'];
 
 /** The facts of an agent, as pairs of a name and a text. */

@@ -30,6 +30,8 @@ export class State {
   /** All of them: agents that share a name are several. */
   allAgents = [];
   agentsLeft = 0;
+  /** When they came last, by this machine's clock; 0: never. */
+  agentsAt = 0;
   /** Sessions by name: the last second's rates, and the requests of the last minute. */
   rates = new Map();
   /** Since when the rates are followed without a gap, and until when where they are not followed now, s since 1970. */
@@ -72,7 +74,7 @@ export class State {
   clear() {
     this.info = this.second = this.load = null;
     this.history = [];
-    [this.alerts, this.moreAlerts, this.allAgents, this.agentsLeft] = [[], 0, [], 0];
+    [this.alerts, this.moreAlerts, this.allAgents, this.agentsLeft, this.agentsAt] = [[], 0, [], 0, 0];
     for (const map of [this.rates, this.agents, this.#nodeAlerts, this.#nodeAgents]) map.clear();
     this.endSparks();
     this.#changed('alerts');

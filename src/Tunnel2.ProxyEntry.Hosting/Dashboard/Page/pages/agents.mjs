@@ -47,6 +47,7 @@ function open({ state, params, setParams }) {
   }
 
   function sentence(found) {
+    if (!state.agentsAt) return '';
     if (state.allAgents.length === 0) return 'No agent is connected. Start one: tunnel2 http 3000';
     const unshown = found > most ? `; the first ${most} are shown, the filter finds the others` : '';
     const unsent = state.agentsLeft > 0 ? `; ${count(state.agentsLeft)} more are not sent` : '';

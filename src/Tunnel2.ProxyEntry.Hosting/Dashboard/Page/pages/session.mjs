@@ -1,7 +1,7 @@
 // One session: its rates of fifteen minutes, its agent, its errors and its last requests.
 import { coalesce, h, setText } from '../dom.mjs';
 import { bytes, count, duration, errorWords, isRefusal, share, visible } from '../format.mjs';
-import { agentFacts, uplinkTable } from '../agent-facts.mjs';
+import { agentFacts, uplinkTable, urlLinks } from '../agent-facts.mjs';
 import { inspectionBlock } from '../inspection.mjs';
 import { rateCharts, tiles } from '../pieces.mjs';
 import { requestList } from '../request-list.mjs';
@@ -104,6 +104,7 @@ function open({ live, state, rest }) {
   const times = new Times();
   const now = tiles(['Requests/s', 'Errors/s', 'Median', 'p95', 'p99', 'In/s', 'Out/s']);
   const charts = rateCharts();
+  const urls = h('p', { class: 'urls', hidden: true });
   const words = h('p', { class: 'note', role: 'status' }), listNote = h('p', { class: 'note' });
   const inspection = isName ? inspectionBlock(splitSession(name).name, () => live.state.kind === 'live') : null;
   const facts = h('dl', { class: 'facts' }), uplinks = uplinkTable(), errors = h('ul', { class: 'alerts', hidden: true });
@@ -129,12 +130,15 @@ function open({ live, state, rest }) {
   }
 
   function drawAgent() {
-    const agent = state.agents.get(name), pairs = agentFacts(agent), text = JSON.stringify([pairs, agent?.uplinks]);
+    const agent = state.agents.get(name), pairs = agentFacts(agent), text = JSON.stringify([pairs, agent?.uplinks, agent?.urls]);
     const isAbsent = state.agentsAt && !agent && state.agentsLeft === 0;
     setText(words, !isName ? 'This is not the name of a session.' : isAbsent ? 'No agent with this name is connected.' : '');
     if (text === factsDrawn) return;
     factsDrawn = text;
     agentBlock.hidden = pairs.length === 0;
+    const links = urlLinks(agent);
+    urls.replaceChildren(h('span', { class: 'note', text: 'Public URL' }), ...links);
+    urls.hidden = links.length === 0;
     facts.replaceChildren(...pairs.map(([key, value]) => h('div', null, h('dt', { text: key }), h('dd', { text: value }))));
     uplinks.draw(agent);
   }
@@ -174,7 +178,7 @@ function open({ live, state, rest }) {
   times.follow(state.isLive, state.now());
   draw();
   return {
-    element: h('div', null, words,
+    element: h('div', null, urls, words,
       h('section', { 'aria-label': 'Now' }, now.element), errors,
       h('section', { class: 'charts', 'aria-label': 'The last 15 minutes' }, charts.map(each => each.element)),
       agentBlock,

@@ -2,6 +2,7 @@
 import { coalesce, h, setAttribute, setChildren, setText } from '../dom.mjs';
 import { bytes, count, duration, visible } from '../format.mjs';
 import { sparkline } from '../chart.mjs';
+import { urlLinks } from '../agent-facts.mjs';
 import { caption, scroll } from '../pieces.mjs';
 import { State } from '../state.mjs';
 
@@ -47,15 +48,15 @@ function open({ state, params, setParams }) {
   form.addEventListener('submit', event => event.preventDefault());
   const table = h('table', { class: 'sortable' }, caption('Sessions'), h('thead', null, h('tr', null,
     heads[0], h('th', { scope: 'col', class: 'spark-head', text: 'Last minute' }), heads.slice(1),
-    h('th', { scope: 'col', class: 'left', text: 'Agent version' }))), body);
+    h('th', { scope: 'col', class: 'left wide', text: 'Public URL' }), h('th', { scope: 'col', class: 'left', text: 'Agent version' }))), body);
 
   function makeRow(name) {
-    const spark = sparkline(), agentCell = h('td', { class: 'left' });
+    const spark = sparkline(), urlCell = h('td', { class: 'left wide' }), agentCell = h('td', { class: 'left' });
     const cells = columns.slice(1).map(one => h('td', { class: one.class }));
     const link = h('a', { href: `#/session/${encodeURIComponent(name)}` }, h('bdi', { text: visible(name, 60) }));
     const element = h('tr', null,
-      h('th', { scope: 'row' }, link), h('td', { class: 'spark-cell' }, spark.element), cells, agentCell);
-    return { name, spark, cells, agentCell, element };
+      h('th', { scope: 'row' }, link), h('td', { class: 'spark-cell' }, spark.element), cells, urlCell, agentCell);
+    return { name, spark, cells, urlCell, agentCell, element, url: null };
   }
 
   function rowOf(name) {
@@ -70,6 +71,10 @@ function open({ state, params, setParams }) {
   function fill(row) {
     columns.slice(1).forEach((one, i) => setText(row.cells[i], state.isLive ? one.text(row) : unknown));
     setAttribute(row.element, 'class', (row.now?.errors ?? 0) > 0 ? 'bad' : row.agent && !row.agent.online ? 'off' : null);
+    // One URL: the page of the session has all.
+    const url = row.agent?.urls?.[0] ?? '';
+    if (url !== row.url) row.urlCell.replaceChildren(...urlLinks(row.agent).slice(0, 1));
+    row.url = url;
     setText(row.agentCell, !row.agent ? '' : row.agent.online ? visible(row.agent.version, 40) : 'away');
     // A second ends two seconds before the page has it.
     const newest = Math.floor(state.now() / 1000) - 3;
@@ -94,7 +99,8 @@ function open({ state, params, setParams }) {
     heads.forEach((head, i) => setAttribute(head, 'aria-sort', columns[i] === sort ? (isDown ? 'descending' : 'ascending') : null));
     table.hidden = all.length === 0;
     const unsent = state.agentsLeft > 0 ? `; ${count(state.agentsLeft)} more are not sent` : '';
-    setText(words, names.size === 0 ? 'No session yet. Start an agent: tunnel2 http 3000'
+    // Before the list has come, nothing is known of sessions.
+    setText(words, names.size === 0 && !state.agentsAt ? '' : names.size === 0 ? 'No session yet. Start an agent: tunnel2 http 3000'
       : `${count(all.length)} of ${count(names.size)} sessions${unsent}`);
     more.hidden = all.length <= limit;
     setText(more, `Show more (${count(all.length - limit)})`);
