@@ -101,7 +101,7 @@ export async function editDialog(id, state, go) {
   const exchange = await call(path(state.session, `/${id}`, { reveal: '1' }));
   const one = exchange.request;
   const method = element('input', { value: one.method, 'aria-label': 'Method', size: '8', maxlength: '32' });
-  const target = element('input', { value: one.target, 'aria-label': 'Target', size: '50' });
+  const target = element('input', { value: one.target, class: 'long', 'aria-label': 'Target', size: '50' });
   const [fields, trailers] = [fieldRows(), fieldRows()];
   // The tunnel writes these anew.
   const own = /^(forwarded|x-forwarded-(for|host|proto|port))$/i;
