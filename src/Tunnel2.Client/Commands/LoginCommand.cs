@@ -140,9 +140,10 @@ internal static class LoginCommand
             });
         }
 
-        string note = hasOwnNames ? " The token is for certain names: give one with --name." : "";
-        return await console.WriteAsync(
-            PlainText.Clean($"Logged in to {login.Server}; stored in {login.Path}.{note} Try: tunnel2 http 3000", 1000) + "\n");
+        string next = hasOwnNames
+            ? " The token is for certain names: give one of them. Try: tunnel2 http 3000 --name NAME"
+            : " Try: tunnel2 http 3000";
+        return await console.WriteAsync(PlainText.Clean($"Logged in to {login.Server}; stored in {login.Path}.{next}", 1000) + "\n");
     }
 
     private static string TrustQuestion(string fingerprint) =>

@@ -146,6 +146,7 @@ public sealed class LoginCommandTests : IDisposable
     {
         Assert.Equal(0, await RunAsync($"login h.example --token named --trust-fingerprint {Pin}"));
         Assert.Contains("The token is for certain names", _output.ToString(), StringComparison.Ordinal);
+        Assert.EndsWith("Try: tunnel2 http 3000 --name NAME\n", _output.ToString(), StringComparison.Ordinal);
         Assert.Equal("named", Stored()!.Token);
     }
 
