@@ -160,12 +160,11 @@ public sealed class DashboardChannelTests
     public async Task A_page_of_a_session_gets_what_happened_before_it_was_opened()
     {
         await using var entry = await EntryFixture.StartAsync();
-        var now = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
-        var then = now - 60_000;
-        Publish(entry, then);
 
-        // Later records close earlier windows.
-        Publish(entry, now);
+        // Times that are still to come: the server's clock makes no record late, and the later one closes the windows of the first.
+        var then = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() + 5_000;
+        Publish(entry, then);
+        Publish(entry, then + 60_000);
         using var page = await Subscriber.ConnectAsync(entry.Admin);
         await page.SubscribeAsync("session.web.history");
         await page.ReceiveUntilAsync(m => SamplesOf(m).Any(sample =>
