@@ -211,7 +211,8 @@ async function follow(mine) {
 function show(list) {
   showAway((list.nodes ?? []).filter((one) => one.state !== 'up'));
   const lost = list.skipped > 0 ? `; ${list.skipped} did not fit` : '';
-  get('held').textContent = `${list.exchanges.length}${list.more ? ' newest' : ''} requests, ${size(list.bytes)} of ${size(list.limitBytes)} held${lost}`;
+  const shownCount = `${list.exchanges.length}${list.more ? ' newest' : ''} ${list.exchanges.length === 1 ? 'request' : 'requests'}`;
+  get('held').textContent = `${shownCount}, ${size(list.bytes)} of ${size(list.limitBytes)} held${lost}`;
   get('empty').hidden = list.exchanges.length > 0;
   get('more').hidden = !list.more;
   const before = new Map([...rows.children].map((row) => [row.dataset.id, row]));
