@@ -12,8 +12,14 @@ internal sealed class LogSums : IDisposable
     /// <summary>How many lines of a kind are written in a window.</summary>
     public const int ShownOfKind = 5;
 
-    /// <summary>How many kinds a window has; further lines of an event share one kind.</summary>
+    /// <summary>How many kinds a window has; further kinds of an event share one.</summary>
     public const int MaxKinds = 256;
+
+    /// <summary>
+    /// How many names have a kind of their own, of one event with one code in a window. Visitors make names up as they like; further names
+    /// of the same event and code share one kind, and hide nothing of another code.
+    /// </summary>
+    public const int MaxNames = 20;
 
     /// <summary>How long a window is.</summary>
     public static readonly TimeSpan Window = TimeSpan.FromSeconds(10);
@@ -22,6 +28,7 @@ internal sealed class LogSums : IDisposable
     private readonly TimeProvider _timeProvider;
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
+    private readonly Dictionary<(int EventId, string Code), int> _names = [];
     private Dictionary<LineKind, Sum> _sums = [];
     private long _began;
     private long _suppressed;
@@ -46,24 +53,8 @@ internal sealed class LogSums : IDisposable
     {
         lock (_gate)
         {
-            if (!_sums.TryGetValue(kind, out var sum))
-            {
-                if (_sums.Count >= MaxKinds)
-                {
-                    kind = new LineKind(kind.EventId, "", "");
-                }
-
-                if (!_sums.TryGetValue(kind, out sum))
-                {
-                    _sums.Add(kind, sum = new Sum(logger));
-                    if (_sums.Count == 1)
-                    {
-                        _began = _timeProvider.GetTimestamp();
-                        _timer.Change(Window, Timeout.InfiniteTimeSpan);
-                    }
-                }
-            }
-
+            kind = FindKindUnsynchronized(kind);
+            var sum = _sums.GetValueOrDefault(kind) ?? AddUnsynchronized(kind, logger);
             sum.Lines++;
             isFirstSuppressed = sum.Lines == ShownOfKind + 1;
             if (sum.Lines <= ShownOfKind)
@@ -81,10 +72,7 @@ internal sealed class LogSums : IDisposable
     {
         lock (_gate)
         {
-            if (_sums.TryGetValue(kind, out var sum) || _sums.TryGetValue(new LineKind(kind.EventId, "", ""), out sum))
-            {
-                sum.Sample ??= text;
-            }
+            _sums.GetValueOrDefault(FindKindUnsynchronized(kind))?.Sample ??= text;
         }
     }
 
@@ -93,6 +81,39 @@ internal sealed class LogSums : IDisposable
     {
         _timer.Dispose();
         EndWindow();
+    }
+
+    /// <summary>
+    /// The kind that a line counts in: its own, that of its event and code where these have too many names, or that of its event where
+    /// there are too many kinds.
+    /// </summary>
+    private LineKind FindKindUnsynchronized(LineKind kind)
+    {
+        if (!_sums.ContainsKey(kind) && _names.GetValueOrDefault((kind.EventId, kind.Code)) >= MaxNames)
+        {
+            kind = kind with { Name = "" };
+        }
+
+        return _sums.Count < MaxKinds || _sums.ContainsKey(kind) ? kind : new LineKind(kind.EventId, "", "");
+    }
+
+    private Sum AddUnsynchronized(LineKind kind, ILogger logger)
+    {
+        var sum = new Sum(logger);
+        _sums.Add(kind, sum);
+        if (_sums.Count == 1)
+        {
+            _began = _timeProvider.GetTimestamp();
+            _timer.Change(Window, Timeout.InfiniteTimeSpan);
+        }
+
+        if (kind.Name.Length > 0)
+        {
+            var code = (kind.EventId, kind.Code);
+            _names[code] = _names.GetValueOrDefault(code) + 1;
+        }
+
+        return sum;
     }
 
     private void EndWindow()
@@ -104,6 +125,7 @@ internal sealed class LogSums : IDisposable
             ended = _sums;
             lasted = _timeProvider.GetElapsedTime(_began);
             _sums = [];
+            _names.Clear();
         }
 
         foreach (var sum in ended.Values)

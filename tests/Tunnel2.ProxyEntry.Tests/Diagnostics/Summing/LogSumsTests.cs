@@ -61,9 +61,49 @@ public sealed class LogSumsTests : IDisposable
             ProxyEntryLog.RequestFailed(_logger, $"id:{i}", $"name-{i}", "agent", "agent-offline", null);
         }
 
+        Assert.Equal(LogSums.MaxNames + LogSums.ShownOfKind, _lines.Texts.Count);
+        Assert.InRange(_lines.Texts.Count, 1, 30);
+        _time.Advance(LogSums.Window);
+        Assert.Equal(LogSums.MaxNames + LogSums.ShownOfKind + 1, _lines.Texts.Count);
+        Assert.StartsWith($"{10_000 - LogSums.MaxNames} lines", _lines.Texts[^1], StringComparison.Ordinal);
+        Assert.Contains("agent-offline", _lines.Texts[^1], StringComparison.Ordinal);
+
+        // The next window has room for as many names again.
+        ProxyEntryLog.RequestFailed(_logger, "later", "name-9999", "agent", "agent-offline", null);
+        Assert.Equal("Request later for name-9999 failed at the agent: agent-offline", _lines.Texts[^1]);
+    }
+
+    [Fact]
+    public void Names_that_are_made_up_hide_no_failure_of_another_kind()
+    {
+        for (var i = 0; i < 10_000; i++)
+        {
+            ProxyEntryLog.RequestFailed(_logger, $"id:{i}", $"name-{i}", "agent", "agent-offline", null);
+        }
+
+        ProxyEntryLog.RequestFailed(_logger, "other", "web", "backend", "backend-refused", null);
+        Assert.Equal("Request other for web failed at the backend: backend-refused", _lines.Texts[^1]);
+        for (var i = 0; i < 3 * LogSums.ShownOfKind; i++)
+        {
+            ProxyEntryLog.RequestFailed(_logger, "other", "api", "backend", "backend-refused", null);
+        }
+
+        _time.Advance(LogSums.Window);
+        Assert.Equal(
+            "15 lines like this one in 10 s, 5 of them shown: Request other for api failed at the backend: backend-refused",
+            _lines.Texts[^1]);
+    }
+
+    [Fact]
+    public void Codes_that_are_made_up_share_one_kind_in_the_end()
+    {
+        for (var i = 0; i < 10_000; i++)
+        {
+            ProxyEntryLog.RequestFailed(_logger, $"id:{i}", "web", "agent", $"code-{i}", null);
+        }
+
         Assert.Equal(LogSums.MaxKinds + LogSums.ShownOfKind, _lines.Texts.Count);
         _time.Advance(LogSums.Window);
-        Assert.Equal(LogSums.MaxKinds + LogSums.ShownOfKind + 1, _lines.Texts.Count);
         Assert.StartsWith("9744 lines", _lines.Texts[^1], StringComparison.Ordinal);
     }
 
