@@ -1,5 +1,6 @@
 using Microsoft.Extensions.DependencyInjection.Extensions;
 using Tunnel2.Multiplexing.Heartbeat;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Access.Bearer;
 using Tunnel2.ProxyEntry.Access.Oidc;
@@ -162,6 +163,8 @@ internal static class CoreServices
         services.AddSingleton<SniFront>();
         services.AddSingleton<TunnelPorts>();
         services.AddSingleton<ITunnelPorts>(static provider => provider.GetRequiredService<TunnelPorts>());
+        services.AddSingleton(static provider =>
+            new HandshakeTurns(Environment.ProcessorCount, provider.GetRequiredService<ContainedFaults>()));
         services.AddSingleton<VisitorTls>();
         services.AddSingleton<Http2Floods>();
         services.AddSingleton<CertificateUses>();

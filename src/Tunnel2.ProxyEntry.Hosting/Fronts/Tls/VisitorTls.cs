@@ -1,4 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
+using System.Net;
 using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography;
@@ -8,7 +9,9 @@ using Tunnel2.ProxyEntry.Access;
 using Tunnel2.ProxyEntry.Acme;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Opening;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Routing;
@@ -29,13 +32,15 @@ internal sealed class VisitorTls
     private readonly List<INamedCertificates> _named = [];
     private readonly IVisitorCertificates _certificates;
     private readonly NameResolver? _names;
+    private readonly HandshakeTurns _turns;
 
     /// <summary>Loads the certificate of the settings, or finds or makes the server's own authority.</summary>
     /// <exception cref="IOException">The certificate cannot be read, or the authority cannot be written.</exception>
     public VisitorTls(
-        ProxyEntrySettings settings, TimeProvider timeProvider, ILogger<VisitorTls> logger, AutomaticCertificates? automatic = null,
-        NameResolver? names = null)
+        ProxyEntrySettings settings, TimeProvider timeProvider, ILogger<VisitorTls> logger, HandshakeTurns turns,
+        AutomaticCertificates? automatic = null, NameResolver? names = null)
     {
+        _turns = turns;
         _names = names;
         if (settings.CertificateFolder is { } path)
         {
@@ -92,22 +97,34 @@ internal sealed class VisitorTls
     public Func<CertificateRefusal?> Refusal { get; private set; } = static () => null;
 
     /// <summary>The options for Kestrel, which adds what the listener's versions of HTTP need.</summary>
-    public TlsHandshakeCallbackOptions CreateOptions() => new()
+    public TlsHandshakeCallbackOptions CreateOptions() => new() { OnConnection = OnHelloAsync };
+
+    /// <summary>
+    /// The first message of a visitor is there. What follows runs in its turn, up to the server's answer: the choice of the certificate,
+    /// and then the cryptography, which .NET does inside the call that gives it the options.
+    /// </summary>
+    private async ValueTask<SslServerAuthenticationOptions> OnHelloAsync(TlsHandshakeCallbackContext context)
     {
-        OnConnection = context => new ValueTask<SslServerAuthenticationOptions>(
-            context.Connection.Features.Get<AcmeVisit>() is { } visit
-                ? new SslServerAuthenticationOptions
-                {
-                    EnabledSslProtocols = Versions,
-                    ServerCertificateContext = visit.Certificate.Context,
-                    ApplicationProtocols = [_acmeTls],
-                }
-                : Ask(context, new SslServerAuthenticationOptions
-                {
-                    EnabledSslProtocols = Versions,
-                    ServerCertificateContext = _certificates.Find(context.ClientHelloInfo.ServerName),
-                })),
-    };
+        await _turns.Next((context.Connection.RemoteEndPoint as IPEndPoint)?.Address);
+        if (context.Connection.Features.Get<IVisitorLinkFeature>() is { IsLost: true })
+        {
+            throw new IOException("The visitor has left before its turn.");
+        }
+
+        context.CancellationToken.ThrowIfCancellationRequested();
+        return context.Connection.Features.Get<AcmeVisit>() is { } visit
+            ? new SslServerAuthenticationOptions
+            {
+                EnabledSslProtocols = Versions,
+                ServerCertificateContext = visit.Certificate.Context,
+                ApplicationProtocols = [_acmeTls],
+            }
+            : Ask(context, new SslServerAuthenticationOptions
+            {
+                EnabledSslProtocols = Versions,
+                ServerCertificateContext = _certificates.Find(context.ClientHelloInfo.ServerName),
+            });
+    }
 
     /// <summary>
     /// Asks for the visitor's certificate where the tunnel of the name wants one. Any answer is taken here, also none: what it is worth is
