@@ -8,6 +8,7 @@ using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Uplink;
@@ -22,6 +23,7 @@ internal sealed class UplinkTlsServer
     private readonly X509Certificate2Collection? _clientAuthorities;
     private readonly AgentRegistry _agents;
     private readonly UplinkRejection _rejection;
+    private readonly HandshakeTurns _turns;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -30,6 +32,7 @@ internal sealed class UplinkTlsServer
         X509Certificate2Collection? clientAuthorities,
         AgentRegistry agents,
         UplinkRejection rejection,
+        HandshakeTurns turns,
         TimeProvider timeProvider,
         ILogger logger)
     {
@@ -37,6 +40,7 @@ internal sealed class UplinkTlsServer
         _clientAuthorities = clientAuthorities;
         _agents = agents;
         _rejection = rejection;
+        _turns = turns;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -66,7 +70,8 @@ internal sealed class UplinkTlsServer
             },
         };
         var result = await TlsHandshake.AcceptAsync(
-            transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping).ConfigureAwait(false);
+            transport, options, ProtocolLimits.HandshakeTimeout, _timeProvider, stopping,
+            async () => await _turns.Next(peer.Address)).ConfigureAwait(false);
         switch (result.Status)
         {
             case TlsHandshakeStatus.Done:

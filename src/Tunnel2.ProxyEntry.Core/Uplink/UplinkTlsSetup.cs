@@ -3,6 +3,7 @@ using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Uplink;
 
@@ -47,8 +48,8 @@ internal sealed record UplinkTlsSetup(UplinkTlsServer? Server, ReloadingCertific
 
         var authorities = settings.UplinkClientCa is { } path && ClientAuthorities.TryLoad(path, out var loaded, out _) ? loaded : null;
         var server = new UplinkTlsServer(
-            certificate, authorities, services.GetRequiredService<AgentRegistry>(), services.GetRequiredService<UplinkRejection>(), time,
-            logger);
+            certificate, authorities, services.GetRequiredService<AgentRegistry>(), services.GetRequiredService<UplinkRejection>(),
+            services.GetRequiredService<HandshakeTurns>(), time, logger);
         return new UplinkTlsSetup(
             server,
             certificate,

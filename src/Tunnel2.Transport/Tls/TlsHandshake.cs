@@ -32,10 +32,11 @@ internal static class TlsHandshake
     /// <param name="limit">How long the peer may take; then the transport is aborted.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="cancellationToken">Cancels the handshake.</param>
+    /// <param name="turn">Waited for once the peer's first message is there. The server's cryptography runs in its continuation.</param>
     public static Task<TlsHandshakeResult> AcceptAsync(
         IUplinkTransport transport, SslServerAuthenticationOptions options, TimeSpan limit, TimeProvider timeProvider,
-        CancellationToken cancellationToken) =>
-        AcceptAsync(transport, ApplicationProtocol, options, limit, timeProvider, cancellationToken);
+        CancellationToken cancellationToken, Func<ValueTask>? turn = null) =>
+        AcceptAsync(transport, ApplicationProtocol, options, limit, timeProvider, cancellationToken, turn);
 
     /// <summary>The server's side of any connection whose peers agree on an application protocol.</summary>
     /// <param name="transport">The connection, as of an uplink.</param>
@@ -44,9 +45,10 @@ internal static class TlsHandshake
     /// <param name="limit">How long the peer may take; then the transport is aborted.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="cancellationToken">Cancels the handshake.</param>
+    /// <param name="turn">As of an uplink.</param>
     public static Task<TlsHandshakeResult> AcceptAsync(
         IByteTransport transport, SslApplicationProtocol protocol, SslServerAuthenticationOptions options, TimeSpan limit,
-        TimeProvider timeProvider, CancellationToken cancellationToken)
+        TimeProvider timeProvider, CancellationToken cancellationToken, Func<ValueTask>? turn = null)
     {
         options.ApplicationProtocols = [protocol];
         options.EnabledSslProtocols = Protocols;
@@ -55,10 +57,19 @@ internal static class TlsHandshake
             transport,
             protocol,
             protocol == ApplicationProtocol || protocol == NodeProtocol,
-            tls => tls.AuthenticateAsServerAsync(options, CancellationToken.None),
+            tls => turn is null
+                ? tls.AuthenticateAsServerAsync(options, CancellationToken.None)
+                : tls.AuthenticateAsServerAsync((_, _, _, _) => InTurnAsync(turn, options), null, CancellationToken.None),
             limit,
             timeProvider,
             cancellationToken);
+    }
+
+    private static async ValueTask<SslServerAuthenticationOptions> InTurnAsync(
+        Func<ValueTask> turn, SslServerAuthenticationOptions options)
+    {
+        await turn().ConfigureAwait(false);
+        return options;
     }
 
     /// <summary>The client's side of an uplink; parameters as of the server's side.</summary>

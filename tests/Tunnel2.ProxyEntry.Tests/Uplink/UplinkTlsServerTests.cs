@@ -1,9 +1,11 @@
 using System.IO.Pipelines;
+using System.Net;
 using System.Net.Security;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Tests.InMemory;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
@@ -12,6 +14,7 @@ using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Tests.InMemory;
 using Tunnel2.ProxyEntry.Uplink;
 using Tunnel2.TestUtilities;
@@ -30,6 +33,7 @@ public sealed class UplinkTlsServerTests : IDisposable
     private readonly RecordedLog<UplinkTlsServer> _log = new();
     private readonly RecordedLog<UplinkRejection> _rejections = new();
     private readonly X509Certificate2 _agents = MakeAgents();
+    private readonly HandshakeTurns _turns = new(1, new ContainedFaults());
     private readonly InMemoryTransport _own;
     private readonly InMemoryTransport _servers;
 
@@ -118,6 +122,27 @@ public sealed class UplinkTlsServerTests : IDisposable
         Assert.Contains("TLS TimedOut", Assert.Single(_log.Of(2005)), StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task A_handshake_is_computed_in_the_turn_of_its_address()
+    {
+        using var gate = new ManualResetEventSlim();
+        var held = HoldAsync();
+        await WaitSignal.UntilAsync(() => _turns.Waiting == 0, "the only turn is taken");
+        var shaking = ShakeHandsAsync(Make(), shows: false);
+        await WaitSignal.UntilAsync(() => _turns.Waiting == 1, "the handshake waits for its turn");
+        gate.Set();
+        var (server, agent) = await shaking.WaitAsync(_limit);
+        Assert.NotNull(server.Transport);
+        await held.WaitAsync(_limit);
+        await DisposeAsync(server.Transport, agent);
+
+        async Task HoldAsync()
+        {
+            await _turns.Next(IPAddress.Loopback);
+            gate.Wait(_limit);
+        }
+    }
+
     public void Dispose()
     {
         File.Delete(_file);
@@ -142,6 +167,7 @@ public sealed class UplinkTlsServerTests : IDisposable
             authorities,
             new AgentRegistry(table ?? new AgentTable([])),
             new UplinkRejection(new ProxyEntryMetrics(_metrics.Factory), _time, _rejections),
+            _turns,
             _time,
             _log);
     }

@@ -1,7 +1,9 @@
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.InMemory;
 using Tunnel2.ProxyEntry.Uplink;
@@ -67,6 +69,7 @@ public sealed class UplinkTlsSetupTests : IDisposable
         using var services = new ServiceCollection()
             .AddSingleton<ILogger<UplinkTlsServer>>(_log)
             .AddSingleton(TimeProvider.System)
+            .AddSingleton(new HandshakeTurns(1, new ContainedFaults()))
             .AddSingleton(new AgentRegistry(new AgentTable([])))
             .AddSingleton(new UplinkRejection(
                 new ProxyEntryMetrics(_metrics.Factory), TimeProvider.System, new RecordedLog<UplinkRejection>()))
