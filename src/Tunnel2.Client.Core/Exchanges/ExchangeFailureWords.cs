@@ -49,7 +49,7 @@ internal static class ExchangeFailureWords
         StreamResetDetail.ConnectionRefused => "connection refused",
         StreamResetDetail.NameNotResolved => "host name not found (DNS)",
         StreamResetDetail.ConnectTimeout => "no connection in time",
-        StreamResetDetail.Unreachable => "no route to its host",
+        StreamResetDetail.Unreachable => "no route to its host, or no free port here for one more connection",
         StreamResetDetail.TlsFailed => "TLS handshake failed",
         StreamResetDetail.SpeaksTls => "speaks TLS, not plain HTTP: give it as https://",
         StreamResetDetail.SpeaksHttp2 => "speaks only HTTP/2: give it as h2c://, or allow it by --backend-protocol auto",

@@ -48,7 +48,8 @@ internal static class ProxyErrorCatalog
             "The agent is connected, but nothing accepts connections at the address it forwards to. Check that the service is running "
                 + "and that the port is right."),
         Backend(ProxyError.BackendUnreachable, 502, "backend-unreachable", "destination_ip_unroutable", "The service is unreachable",
-            "The agent is connected, but has no route to the host of the service. Check the host and the network of the agent."),
+            "The agent is connected, but has no route to the host of the service, or no free port for one more connection to it. Check "
+                + "the host, the network of the agent, and whether the service closes each connection after one answer."),
         Backend(ProxyError.BackendNameNotResolved, 502, "backend-name-not-resolved", "dns_error", "The host of the service was not found",
             "The agent is connected, but the host name it forwards to does not resolve. Check the name in the settings of the agent."),
         Backend(

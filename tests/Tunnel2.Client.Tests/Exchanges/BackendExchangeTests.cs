@@ -9,6 +9,8 @@ namespace Tunnel2.Client.Tests.Exchanges;
 /// <summary>One request of a visitor at the agent: what becomes of it, of its connection, and what is reported.</summary>
 public sealed class BackendExchangeTests
 {
+    private const string NoWay = "no route to its host, or no free port here for one more connection";
+
     private const string Ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
     [Fact]
@@ -80,7 +82,8 @@ public sealed class BackendExchangeTests
     [Theory]
     [InlineData(SocketError.ConnectionRefused, StreamResetDetail.ConnectionRefused, "connection refused")]
     [InlineData(SocketError.TimedOut, StreamResetDetail.ConnectTimeout, "no connection in time")]
-    [InlineData(SocketError.HostUnreachable, StreamResetDetail.Unreachable, "no route to its host")]
+    [InlineData(SocketError.HostUnreachable, StreamResetDetail.Unreachable, NoWay)]
+    [InlineData(SocketError.AddressNotAvailable, StreamResetDetail.Unreachable, NoWay)]
     public Task A_backend_that_cannot_be_reached_is_said_so(
         SocketError error, StreamResetDetail detail, string words) => ExchangeFixture.RunAsync(
         async fixture =>
