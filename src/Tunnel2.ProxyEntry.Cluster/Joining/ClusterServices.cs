@@ -55,11 +55,12 @@ internal static class ClusterServices
         services.AddSingleton<ISessionDirectory>(static provider => provider.GetRequiredService<ClusterDirectory>());
         services.AddSingleton<SessionLocator>();
         services.AddSingleton<ISessionLocator>(static provider => provider.GetRequiredService<SessionLocator>());
-        services.AddSingleton(static provider => new NodeKeeper(
+        services.AddSingleton(provider => new NodeKeeper(
             provider.GetRequiredService<IClusterStore>(),
             provider.GetRequiredService<NodeState>(),
             provider.GetRequiredService<NameTable>(),
             provider.GetRequiredService<ClusterDirectory>(),
+            keptFor,
             provider.GetRequiredService<TimeProvider>(),
             provider.GetRequiredService<ILogger<NodeKeeper>>()));
         services.AddSingleton<NodeDrain>();

@@ -16,6 +16,7 @@ internal sealed class NodeKeeper
 
     private readonly IClusterStore _store;
     private readonly NodeState _node;
+    private readonly TimeSpan _keptFor;
     private readonly NameTable _names;
     private readonly ClusterDirectory _directory;
     private readonly TimeProvider _timeProvider;
@@ -38,10 +39,12 @@ internal sealed class NodeKeeper
         NodeState node,
         NameTable names,
         ClusterDirectory directory,
+        TimeSpan keptFor,
         TimeProvider timeProvider,
         ILogger<NodeKeeper> logger,
         Random? random = null)
     {
+        _keptFor = keptFor;
         _backoff = new Backoff(random ?? Random.Shared);
         _store = store;
         _node = node;
@@ -372,7 +375,8 @@ internal sealed class NodeKeeper
                         _names.EntriesUnsynchronized(name),
                         entry => entry.State != StoredState.Left && (entry.Share is null || entry.Newest == epoch)))
                 {
-                    extra.Add(new NameChange(name, epoch, StoredState.Left, IsHealthy: isShared ? true : null));
+                    // As of a claim whose answer was lost: its agent was refused, and comes again.
+                    extra.Add(new NameChange(name, epoch, StoredState.Left, _keptFor, isShared ? true : null));
                 }
             }
         }

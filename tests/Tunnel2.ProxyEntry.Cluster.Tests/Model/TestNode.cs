@@ -37,7 +37,7 @@ internal sealed class TestNode
             new InMemorySessionDirectory(timeProvider, KeptFor), store, State, Names, KeptFor, _metrics,
             NullLogger<ClusterDirectory>.Instance, timeProvider);
         Keeper = new NodeKeeper(
-            store, State, Names, Directory, timeProvider, NullLogger<NodeKeeper>.Instance, new Random(seed));
+            store, State, Names, Directory, KeptFor, timeProvider, NullLogger<NodeKeeper>.Instance, new Random(seed));
     }
 
     public NodeState State { get; }
