@@ -413,10 +413,10 @@ internal sealed class PatientOpener
     {
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
         var opening = await _nodes!.OpenAsync(exchange, request, name, except).ConfigureAwait(false);
-        if (opening is { Stream: null, Obstacle: NodeObstacle.NoNode } && !request.IsDomainAsked && DomainName.IsMeant(name)
-            && !DomainName.IsWildcard(name))
+        if (opening is { Stream: null, Obstacle: NodeObstacle.NoNode } && !(opening.AwaitedFor > TimeSpan.Zero)
+            && !request.IsDomainAsked && DomainName.IsMeant(name) && !DomainName.IsWildcard(name))
         {
-            // No session has the domain itself: the wildcard above it counts, here or at another node.
+            // No session has the domain itself, or is expected to: the wildcard above it counts, here or at another node.
             request.IsDomainAsked = true;
             result = TryOpen(exchange, request, except);
             var next = _names.GetName(exchange.Address, isDomainAsked: true);
@@ -437,7 +437,7 @@ internal sealed class PatientOpener
         return opening switch
         {
             { Stream: { } stream } => new OpenResult(null, null, stream),
-            { Obstacle: NodeObstacle.NoNode or NodeObstacle.Away } => Explain(new OpenResult(result.Error, null, null), opening.AwaitedFor),
+            { Obstacle: NodeObstacle.NoNode } => Explain(new OpenResult(result.Error, null, null), opening.AwaitedFor),
             { Obstacle: NodeObstacle.Unreachable } => new OpenResult(ProxyError.NodeUnreachable, null, null, IsInCluster: true),
             _ => new OpenResult(ProxyError.AgentOffline, null, null, IsInCluster: true),
         };

@@ -6,9 +6,6 @@ internal enum NodeObstacle
     /// <summary>No node serves the name.</summary>
     NoNode,
 
-    /// <summary>No node serves the name, and its agent is expected back, at any node.</summary>
-    Away,
-
     /// <summary>The node that serves it cannot be reached. If it is gone, the agent connects to another one.</summary>
     Unreachable,
 

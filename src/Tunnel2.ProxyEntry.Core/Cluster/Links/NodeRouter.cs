@@ -87,8 +87,7 @@ internal sealed class NodeRouter
                     var located = await _locator.LocateAsync(name, exchange.VisitorLeft).ConfigureAwait(false);
                     if (located.Places is not { } found)
                     {
-                        var isAway = obstacle == NodeObstacle.NoNode && located.AwaitedFor > TimeSpan.Zero;
-                        return new NodeOpening(isAway ? NodeObstacle.Away : obstacle, located.AwaitedFor);
+                        return new NodeOpening(obstacle, located.AwaitedFor);
                     }
 
                     places = found;
