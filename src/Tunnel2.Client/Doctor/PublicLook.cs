@@ -10,6 +10,8 @@ internal static class PublicLook
     private const string ErrorField = "Tunnel2-Error";
     private const string UnknownName = "unknown-name";
 
+    private const string NameUnchecked = "name-unchecked";
+
     /// <summary>Longer than a server keeps a request for an agent that may come back.</summary>
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(15);
 
@@ -80,6 +82,7 @@ internal static class PublicLook
 
         return ownAgent is not null ? [Finding.Ok("name", $"'{name}' is the tunnel of your agent {ownAgent}")]
             : error == UnknownName ? [Finding.Ok("name", $"no agent has '{name}'")]
+            : error == NameUnchecked ? [Finding.Skipped("name", "the server cannot ask its cluster for it now")]
             : [
                 Finding.Warning(
                     "name", $"an agent has '{name}', or had it within a day",

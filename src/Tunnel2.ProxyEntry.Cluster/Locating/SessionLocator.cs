@@ -88,7 +88,7 @@ internal sealed class SessionLocator : ISessionLocator
         if (_node.Ready is null)
         {
             _metrics.Missed("unavailable");
-            return new ValueTask<LocatedName>(new LocatedName(_cache.Doubted(name)));
+            return new ValueTask<LocatedName>(Guess(name));
         }
 
         // The first of them asks; all wait for the same answer, each for as long as it likes.
@@ -243,6 +243,9 @@ internal sealed class SessionLocator : ISessionLocator
         return places;
     }
 
+    /// <summary>Where there is no answer, the last place that was heard of.</summary>
+    private LocatedName Guess(string name) => _cache.Doubted(name) is { } places ? new LocatedName(places) : LocatedName.Unanswered;
+
     private Task<LocatedName> Ask(string name) => _asking.GetOrAdd(
         name, static (name, locator) => new Question(question => locator.AskAsync(name, question)), this).Answer;
 
@@ -254,7 +257,7 @@ internal sealed class SessionLocator : ISessionLocator
             if (!_budget.TryTake() || !(hasTurn = await _questions.TryEnterAsync(CancellationToken.None).ConfigureAwait(false)))
             {
                 _metrics.Missed("limited");
-                return new LocatedName(_cache.Doubted(name));
+                return Guess(name);
             }
 
             var located = await _store.LocateAsync(name, CancellationToken.None).ConfigureAwait(false);
@@ -306,7 +309,7 @@ internal sealed class SessionLocator : ISessionLocator
         catch (StoreUnavailableException)
         {
             _metrics.Missed("unavailable");
-            return new LocatedName(_cache.Doubted(name));
+            return Guess(name);
         }
         finally
         {

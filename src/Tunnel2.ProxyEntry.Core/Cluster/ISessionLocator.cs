@@ -19,8 +19,9 @@ internal interface ISessionLocator
 
     /// <summary>
     /// Asks the cluster when the cache does not know. Requests for one name share one question, names that no node serves are remembered
-    /// for a second, and questions are limited to a rate. No places where no node serves the name, or the answer is not available now. The
-    /// answer may be this node itself alone, whose own directory gets the session in a moment (<see cref="NodePlaces.IsHere"/>).
+    /// for a second, and questions are limited to a rate. No places where no node serves the name, or where there is no answer
+    /// (<see cref="LocatedName.IsUnanswered"/>). The answer may be this node itself alone, whose own directory gets the session in a
+    /// moment (<see cref="NodePlaces.IsHere"/>).
     /// </summary>
     ValueTask<LocatedName> LocateAsync(string name, CancellationToken cancellationToken);
 

@@ -186,6 +186,9 @@ internal enum ProxyError
     /// <summary>There are as many handshakes of agents as there may be.</summary>
     UplinkBusy,
 
+    /// <summary>The cluster cannot be asked where the name is.</summary>
+    NameUnchecked,
+
     /// <summary>The node of the cluster that has the session cannot be reached, or takes no request.</summary>
     NodeUnreachable,
 

@@ -155,6 +155,8 @@ internal static class ProxyErrorCatalog
             "An agent of another machine asked for an uplink without TLS, where its token could be read on the way. Connect over wss."),
         Entry(ProxyError.UplinkBusy, 503, "uplink-busy", "connection_limit_reached", "Too many agents connect at once",
             "There are as many agents in their handshake as there may be. The agent tries again by itself.", retryAfter: 1),
+        Entry(ProxyError.NameUnchecked, 503, "name-unchecked", "destination_unavailable", "This name cannot be looked up now",
+            "This server does not know the name, and cannot ask the others of its cluster now. Try again in a moment.", retryAfter: 2),
         Entry(ProxyError.NodeUnreachable, 503, "node-unreachable", "destination_unavailable", "Another tunnel server cannot be reached",
             "The agent is connected to another server of this cluster, which cannot be reached now or takes no request. Nothing was done "
                 + "with the request: it is safe to try again in a moment.",

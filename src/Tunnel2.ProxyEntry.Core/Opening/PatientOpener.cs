@@ -210,7 +210,7 @@ internal sealed class PatientOpener
             result = await LogInAsync(exchange, request, result, except).ConfigureAwait(false);
         }
 
-        if (!(result.IsInCluster || result.Error is ProxyError.AgentOffline) || exchange.IsFromNode)
+        if (!(result.IsInCluster || result.Error is ProxyError.AgentOffline or ProxyError.NameUnchecked) || exchange.IsFromNode)
         {
             // The node where a request came in is the one that has it wait: the agent may come back to any node.
             return result;
@@ -276,13 +276,14 @@ internal sealed class PatientOpener
                 // A node that had just got the session, and did not know it yet, may be asked again.
                 request.NodesLeft = default;
                 found = await OpenElsewhereAsync(exchange, request, found, null).ConfigureAwait(false);
-                if (found.Stream is null)
+                if (found.Stream is null && (result.Error != ProxyError.NameUnchecked || found.Error == ProxyError.NameUnchecked))
                 {
                     continue;
                 }
 
+                // A stream; or at last an answer of the cluster, which says whether to wait for something else.
                 _metrics.ParkingEnded(ParkOutcome.Returned);
-                return found;
+                return found.Stream is null ? await WaitAsync(exchange, request, found).ConfigureAwait(false) : found;
             }
 
             _metrics.ParkingEnded(outcome);
@@ -413,7 +414,7 @@ internal sealed class PatientOpener
     {
         var name = _names.GetName(exchange.Address, request.IsDomainAsked);
         var opening = await _nodes!.OpenAsync(exchange, request, name, except).ConfigureAwait(false);
-        if (opening is { Stream: null, Obstacle: NodeObstacle.NoNode } && !(opening.AwaitedFor > TimeSpan.Zero)
+        if (opening is { Stream: null, Obstacle: NodeObstacle.NoNode or NodeObstacle.Unanswered } && !(opening.AwaitedFor > TimeSpan.Zero)
             && !request.IsDomainAsked && DomainName.IsMeant(name) && !DomainName.IsWildcard(name))
         {
             // No session has the domain itself, or is expected to: the wildcard above it counts, here or at another node.
@@ -422,7 +423,7 @@ internal sealed class PatientOpener
             var next = _names.GetName(exchange.Address, isDomainAsked: true);
             if (!result.MayBeElsewhere || next == name)
             {
-                return Explain(result with { MayBeElsewhere = false }, opening.AwaitedFor);
+                return Explain(result with { MayBeElsewhere = false }, opening);
             }
 
             if (result.Error is null)
@@ -431,23 +432,32 @@ internal sealed class PatientOpener
             }
 
             var above = await _nodes.OpenAsync(exchange, request, next, except).ConfigureAwait(false);
-            opening = above.AwaitedFor is null ? above with { AwaitedFor = opening.AwaitedFor } : above;
+            opening = above with
+            {
+                Obstacle = above.Obstacle == NodeObstacle.NoNode ? opening.Obstacle : above.Obstacle,
+                AwaitedFor = above.AwaitedFor ?? opening.AwaitedFor,
+            };
         }
 
         return opening switch
         {
             { Stream: { } stream } => new OpenResult(null, null, stream),
-            { Obstacle: NodeObstacle.NoNode } => Explain(new OpenResult(result.Error, null, null), opening.AwaitedFor),
+            { Obstacle: NodeObstacle.NoNode or NodeObstacle.Unanswered } => Explain(new OpenResult(result.Error, null, null), opening),
             { Obstacle: NodeObstacle.Unreachable } => new OpenResult(ProxyError.NodeUnreachable, null, null, IsInCluster: true),
             _ => new OpenResult(ProxyError.AgentOffline, null, null, IsInCluster: true),
         };
     }
 
-    /// <summary>A name that a node served lately is not unknown: its agent is away.</summary>
-    private static OpenResult Explain(OpenResult result, TimeSpan? awaitedFor) =>
-        awaitedFor is not null && result.Error is (ProxyError.UnknownName or ProxyError.UnknownHost or ProxyError.AgentOffline)
-            ? result with { Error = ProxyError.AgentOffline, AwaitedFor = awaitedFor }
-            : result;
+    /// <summary>A name is not called unknown while its agent is away, or where the cluster gave no answer.</summary>
+    private static OpenResult Explain(OpenResult result, in NodeOpening opening) =>
+        result.Error is not (ProxyError.UnknownName or ProxyError.UnknownHost or ProxyError.AgentOffline) ? result
+        : opening.AwaitedFor is { } rest ? result with { Error = ProxyError.AgentOffline, AwaitedFor = rest }
+        : opening.Obstacle == NodeObstacle.NoNode ? result
+        : result with
+        {
+            Error = result.Error == ProxyError.AgentOffline ? ProxyError.AgentOffline : ProxyError.NameUnchecked,
+            AwaitedFor = ParkingPolicy.AnswerWait,
+        };
 
     /// <summary>
     /// Waits until a login or a signature is checked, and looks again. Does nothing where none has to be checked.

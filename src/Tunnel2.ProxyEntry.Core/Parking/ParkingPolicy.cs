@@ -12,6 +12,7 @@ namespace Tunnel2.ProxyEntry.Parking;
 /// | was never here, and ProxyEntry has just started | up to the limit: it was connected to the process before |
 /// | was at another node of the cluster, and is at none | while the cluster expects it back, up to the limit |
 /// | serves elsewhere in the cluster, at a node that is not reached, or is just registering here | up to the limit |
+/// | may be anywhere: the cluster cannot be asked | for two seconds: a short trouble of its database is over by then |
 /// | everything else | not at all |
 /// </remarks>
 internal sealed class ParkingPolicy
@@ -21,6 +22,9 @@ internal sealed class ParkingPolicy
 
     /// <summary>Agents connect again in this time after a start.</summary>
     public static readonly TimeSpan StartPhase = TimeSpan.FromSeconds(30);
+
+    /// <summary>How long a request waits for an answer of the cluster.</summary>
+    public static readonly TimeSpan AnswerWait = TimeSpan.FromSeconds(2);
 
     private readonly ISessionDirectory _directory;
     private readonly TimeProvider _timeProvider;

@@ -62,9 +62,9 @@ internal sealed class PoliciesApi(
     public async ValueTask<ApiAnswer> SetAsync(ApiCall call, PolicyScope scope)
     {
         var target = TargetOf(scope, call.Name);
-        if (await FindObstacleAsync(target).ConfigureAwait(false) is { } unknown)
+        if (await FindObstacleAsync(target).ConfigureAwait(false) is { } obstacle)
         {
-            return ApiAnswer.Problem(StatusCodes.Status404NotFound, unknown.Code, unknown.Detail);
+            return obstacle;
         }
 
         var reading = PolicyReader.Read(call.BodyAs<ReadOnlyMemory<byte>>().Span);
@@ -196,28 +196,34 @@ internal sealed class PoliciesApi(
     }
 
     /// <summary>Why a target can have no policy: a mistyped one would protect nothing.</summary>
-    private async ValueTask<(string Code, string Detail)?> FindObstacleAsync(PolicyTarget target)
+    private async ValueTask<ApiAnswer?> FindObstacleAsync(PolicyTarget target) => target.Scope switch
     {
-        var table = agents.Current;
-        return target.Scope switch
-        {
-            // It names a file.
-            PolicyScope.Agent when !StoredToken.IsAgentId(target.Name) =>
-                ("no-agent", "An agent with such an id can have a policy in the settings only: its file would have another name."),
-            PolicyScope.Agent => AgentOf(target.Name) is not null
-                ? null
-                : ("no-agent", "There is no agent with this id, neither in the settings nor with a token that the server keeps."),
-            PolicyScope.Token => TokenOf(target.Name) is not null
-                ? null
-                : ("no-token", "There is no token of this name among those that the server keeps."),
-            _ => FindMistake(target.Name) is { } mistake ? ("no-name", mistake)
-                : table.IsListed(target.Name) || directory.Snapshot().Any(session => Holds(target, session))
-                    || (locator is not null
-                        && (await locator.LocateAsync(target.Name, CancellationToken.None).ConfigureAwait(false)).Places is not null)
-                ? null
-                : ("no-name", "No session has this name, and no agent and no token lists it."),
-        };
+        // It names a file.
+        PolicyScope.Agent when !StoredToken.IsAgentId(target.Name) =>
+            None("no-agent", "An agent with such an id can have a policy in the settings only: its file would have another name."),
+        PolicyScope.Agent => AgentOf(target.Name) is not null
+            ? null
+            : None("no-agent", "There is no agent with this id, neither in the settings nor with a token that the server keeps."),
+        PolicyScope.Token => TokenOf(target.Name) is not null
+            ? null
+            : None("no-token", "There is no token of this name among those that the server keeps."),
+        _ => FindMistake(target.Name) is { } mistake ? None("no-name", mistake)
+            : agents.Current.IsListed(target.Name) || directory.Snapshot().Any(session => Holds(target, session))
+            ? null
+            : await FindElsewhereAsync(target.Name).ConfigureAwait(false),
+    };
+
+    private async ValueTask<ApiAnswer?> FindElsewhereAsync(string name)
+    {
+        var located = locator is null ? default : await locator.LocateAsync(name, CancellationToken.None).ConfigureAwait(false);
+        return located.Places is not null ? null
+            : located.IsUnanswered ? ApiAnswer.Problem(
+                StatusCodes.Status503ServiceUnavailable, "cluster-database",
+                "The cluster's database cannot be asked now whether another node has a session of this name. Nothing has changed.")
+            : None("no-name", "No session has this name, and no agent and no token lists it.");
     }
+
+    private static ApiAnswer None(string code, string detail) => ApiAnswer.Problem(StatusCodes.Status404NotFound, code, detail);
 
     /// <summary>An agent of the settings, or of a token that the server keeps.</summary>
     private AgentSettings? AgentOf(string id) =>

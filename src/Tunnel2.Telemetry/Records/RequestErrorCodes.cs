@@ -82,6 +82,7 @@ internal static class RequestErrorCodes
         [86] = "webhook-busy",
         [87] = "node-unreachable",
         [88] = "node-lost",
+        [89] = "name-unchecked",
         [90] = "certificate-required",
         [91] = "certificate-invalid",
         [92] = "misdirected",

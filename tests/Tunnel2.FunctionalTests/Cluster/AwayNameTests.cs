@@ -1,4 +1,5 @@
 using System.Net;
+using Tunnel2.FunctionalTests.Administration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Parking;
@@ -60,6 +61,47 @@ public sealed class AwayNameTests : IDisposable
     {
         await using var node = await StartAsync("Timeouts:Park=50s");
         Assert.Equal((404, "unknown-name"), await AskAsync(node, ClusterFixture.Host));
+    }
+
+    [Theory]
+    [InlineData("web.localhost")]
+    [InlineData("app.example.org")]
+    public async Task A_name_for_which_the_cluster_cannot_be_asked_is_not_called_unknown(string host)
+    {
+        await using var node = await StartAsync("Timeouts:Park=50s");
+        _locator.IsSilent = true;
+        var clock = System.Diagnostics.Stopwatch.StartNew();
+        Assert.Equal((503, "name-unchecked"), await AskAsync(node, host));
+        Assert.True(clock.Elapsed < TimeSpan.FromSeconds(25), $"It took {clock.Elapsed}.");
+    }
+
+    [Theory]
+    [InlineData(false, 404, "unknown-name")]
+    [InlineData(true, 503, "agent-offline")]
+    public async Task A_request_waits_for_an_answer_of_the_cluster_and_gets_what_it_says(bool isKnown, int status, string error)
+    {
+        await using var node = await StartAsync("Timeouts:Park=50s");
+        _locator.IsSilent = true;
+        await using var visitor = await RawHttpClient.ConnectAsync(node.Http);
+        await visitor.SendRequestAsync("/", ClusterFixture.Host);
+        await node.WaitForParkedAsync(1);
+        if (isKnown)
+        {
+            _locator.Awaited["web"] = TimeSpan.Zero;
+        }
+
+        _locator.IsSilent = false;
+        var head = await visitor.ReadHeadAsync();
+        Assert.Equal((status, error), (head.StatusCode, head["Tunnel2-Error"]));
+    }
+
+    [Fact]
+    public async Task A_policy_of_a_name_for_which_the_cluster_cannot_be_asked_may_be_set_later()
+    {
+        await using var node = await StartAsync();
+        _locator.IsSilent = true;
+        using var api = new AdminApi(node);
+        await api.RefusedAsync(503, "cluster-database", "PUT", "policies/names/web", """[{"path":"/a","deny":true}]""");
     }
 
     public void Dispose() => _folder.Delete(recursive: true);

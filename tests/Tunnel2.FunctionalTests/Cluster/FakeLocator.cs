@@ -18,6 +18,9 @@ internal sealed class FakeLocator : ISessionLocator
     /// <summary>Names that no node serves, and for how long their agents are expected back.</summary>
     public ConcurrentDictionary<string, TimeSpan> Awaited { get; } = new();
 
+    /// <summary>Whether questions get no answer.</summary>
+    public volatile bool IsSilent;
+
     /// <summary>Questions to the cluster.</summary>
     public AsyncCounter Asked { get; } = new("questions where a name is");
 
@@ -37,6 +40,11 @@ internal sealed class FakeLocator : ISessionLocator
     public ValueTask<LocatedName> LocateAsync(string name, CancellationToken cancellationToken)
     {
         Asked.Increment();
+        if (IsSilent)
+        {
+            return new ValueTask<LocatedName>(LocatedName.Unanswered);
+        }
+
         if (Shared.TryGetValue(name, out var places) && places.IsHere)
         {
             return new ValueTask<LocatedName>(new LocatedName(places));

@@ -232,7 +232,8 @@ public sealed class SessionLocatorTests : IMeterFactory
     {
         for (var i = 0; i < 10_000; i++)
         {
-            await _locator.LocateAsync($"random{i}", CancellationToken.None);
+            var located = await _locator.LocateAsync($"random{i}", CancellationToken.None);
+            Assert.Equal(i >= SessionLocator.MissesPerSecond, located.IsUnanswered);
         }
 
         Assert.Equal(SessionLocator.MissesPerSecond, _store.Calls);
@@ -252,8 +253,22 @@ public sealed class SessionLocatorTests : IMeterFactory
         await _locator.LocateAsync("web", CancellationToken.None);
         _state.MarkUnready("down");
         Assert.True(_locator.TryLocate("web", out _));
-        Assert.Null((await _locator.LocateAsync("new", CancellationToken.None)).Places);
+        var located = await _locator.LocateAsync("new", CancellationToken.None);
+        Assert.Null(located.Places);
+        Assert.True(located.IsUnanswered);
         Assert.Equal(1, _store.Calls);
+    }
+
+    [Fact]
+    public async Task A_question_that_fails_says_nothing_of_the_name_and_the_next_one_asks_again()
+    {
+        Register("web");
+        _store.Trouble = "timed out";
+        var located = await _locator.LocateAsync("web", CancellationToken.None);
+        Assert.Null(located.Places);
+        Assert.True(located.IsUnanswered);
+        _store.Trouble = null;
+        Assert.NotNull((await _locator.LocateAsync("web", CancellationToken.None)).Places);
     }
 
     [Fact]

@@ -6,6 +6,9 @@ internal enum NodeObstacle
     /// <summary>No node serves the name.</summary>
     NoNode,
 
+    /// <summary>Whether a node serves the name is not known: the cluster cannot be asked now.</summary>
+    Unanswered,
+
     /// <summary>The node that serves it cannot be reached. If it is gone, the agent connects to another one.</summary>
     Unreachable,
 

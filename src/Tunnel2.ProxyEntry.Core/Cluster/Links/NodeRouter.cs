@@ -87,7 +87,9 @@ internal sealed class NodeRouter
                     var located = await _locator.LocateAsync(name, exchange.VisitorLeft).ConfigureAwait(false);
                     if (located.Places is not { } found)
                     {
-                        return new NodeOpening(obstacle, located.AwaitedFor);
+                        return new NodeOpening(
+                            located.IsUnanswered && obstacle == NodeObstacle.NoNode ? NodeObstacle.Unanswered : obstacle,
+                            located.AwaitedFor);
                     }
 
                     places = found;
