@@ -31,6 +31,18 @@ public sealed class ManualTimeProviderTests
     }
 
     [Fact]
+    public void After_a_jump_the_timers_see_its_end()
+    {
+        var time = new ManualTimeProvider();
+        var seen = new List<double>();
+        using var timer = time.CreateTimer(
+            _ => seen.Add(time.Elapsed.TotalSeconds), null, TimeSpan.FromSeconds(2), TimeSpan.FromSeconds(2));
+        time.Jump(TimeSpan.FromSeconds(5));
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal([5, 5, 6], seen);
+    }
+
+    [Fact]
     public void A_timer_is_not_due_before_its_time_nor_after_it_was_changed_or_disposed()
     {
         var time = new ManualTimeProvider();

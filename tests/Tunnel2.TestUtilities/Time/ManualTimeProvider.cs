@@ -78,6 +78,20 @@ public sealed class ManualTimeProvider : TimeProvider
         }
     }
 
+    /// <summary>
+    /// Moves the clock forward as a process sees it that was stopped for this time: the timers that became due run after it. Otherwise as
+    /// <see cref="Advance"/>.
+    /// </summary>
+    public void Jump(TimeSpan by)
+    {
+        lock (_lock)
+        {
+            MoveToUnsynchronized(_targetTicks + by.Ticks);
+        }
+
+        Advance(by);
+    }
+
     private ManualTimer? TakeNextDue(long target)
     {
         lock (_lock)

@@ -17,6 +17,9 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     /// <summary>How long bytes are read and dropped after an answer.</summary>
     private static readonly TimeSpan _drainLimit = TimeSpan.FromSeconds(2);
 
+    /// <summary>After how many periods without a sweep this process itself was held up.</summary>
+    private const int MostPeriods = 8;
+
     private static readonly TimeSpan _longestPeriod = TimeSpan.FromMilliseconds(250);
     private static readonly TimeSpan _shortestPeriod = TimeSpan.FromMilliseconds(5);
 
@@ -28,10 +31,12 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
     private readonly long[] _limits;
     private readonly TimeProvider _timeProvider;
     private readonly long _start;
+    private readonly long _longestStep;
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private int _sweeping;
     private long _now;
+    private long _read;
     private byte[] _date = [];
     private long _dateSecond = -1;
 
@@ -48,17 +53,21 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
         _limits[(int)ConnectionPhase.Head] = Milliseconds(settings.RequestHeadTimeout);
         _limits[(int)ConnectionPhase.Exchange] = long.MaxValue;
         _limits[(int)ConnectionPhase.Draining] = (long)_drainLimit.TotalMilliseconds;
-        SetTime();
         var shortest = Math.Min(_limits.Min(), Math.Min(HalfClosedLimit, SendLimit));
         var period = TimeSpan.FromMilliseconds(
             Math.Clamp(shortest / 5, (long)_shortestPeriod.TotalMilliseconds, (long)_longestPeriod.TotalMilliseconds));
+        _longestStep = MostPeriods * (long)period.TotalMilliseconds;
+        SetTime();
         _timer = timeProvider.CreateTimer(static self => ((ConnectionSweep)self!).OnTimer(), this, period, period);
     }
 
     /// <summary>The clock from which its time is read.</summary>
     public TimeProvider Clock => _timeProvider;
 
-    /// <summary>Milliseconds since the start, at the last sweep.</summary>
+    /// <summary>
+    /// Milliseconds since the start, at the last sweep. Without the times in which this process was stopped or its machine paused: what
+    /// visitors sent then is not read yet, so it is not they who are late.
+    /// </summary>
     public long Now => Volatile.Read(ref _now);
 
     /// <summary>The time of the last sweep as a Date field's value (RFC 9110 section 5.6.7).</summary>
@@ -191,7 +200,9 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
 
     private void SetTime()
     {
-        Volatile.Write(ref _now, (long)_timeProvider.GetElapsedTime(_start).TotalMilliseconds);
+        var read = (long)_timeProvider.GetElapsedTime(_start).TotalMilliseconds;
+        Volatile.Write(ref _now, _now + Math.Min(read - _read, _longestStep));
+        _read = read;
         var utc = _timeProvider.GetUtcNow();
         var second = utc.ToUnixTimeSeconds();
         if (second != _dateSecond)

@@ -24,6 +24,22 @@ public sealed class ConnectionLimitTests
         Assert.Empty(front.Forwarder.Refused);
     }
 
+    [Fact]
+    public async Task The_time_in_which_the_process_was_stopped_does_not_make_its_visitors_late()
+    {
+        await using var front = Front();
+        front.Time.Advance(TimeSpan.FromSeconds(20));
+        front.Time.Jump(TimeSpan.FromMinutes(10));
+        Assert.False(front.Completion.IsCompleted);
+
+        // What had come by then is read after the sweep.
+        await front.SendAsync("G");
+        front.Time.Advance(TimeSpan.FromSeconds(29));
+        Assert.Empty(front.Forwarder.Refused);
+        front.Time.Advance(TimeSpan.FromSeconds(1.3));
+        Assert.StartsWith("HTTP/1.1 408 Request Timeout\r\n", await front.ReceiveAllAsync(), StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("G")]
     [InlineData("GET / HTTP/1.1\r\n")]
