@@ -61,7 +61,7 @@ tunnels:
   - { name: dns-t, protocol: tcp, upstream: 18305, remote-port: 20305 }
   - { name: quic, protocol: udp, upstream: 18306, remote-port: 20306 }
 Y
-start_entry entry 12300 --Tunnel2:Tcp:Ports=20300-20310 --Tunnel2:Udp:Ports=20300-20310 \
+start_entry entry 12300 --Tunnel2:Tcp:Ports=20300-20310 --Tunnel2:Tcp:PortsPerAgent=11 --Tunnel2:Udp:Ports=20300-20310 --Tunnel2:Udp:PortsPerAgent=11 \
     --Tunnel2:Limits:Connections=30000 --Tunnel2:Limits:ConnectionsPerAddress=30000
 curl -sf -o /dev/null --retry 100 --retry-delay 1 --retry-connrefused http://127.0.0.1:12302/health/live
 begin dotnet "$agent_folder/tunnel2.dll" start --config "$work/tunnels.yml"

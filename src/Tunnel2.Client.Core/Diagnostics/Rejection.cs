@@ -41,6 +41,9 @@ public enum RejectionReason
 
     /// <summary>The agent cannot share the name with those that have it, or have it alone; or the server is older than pools.</summary>
     PoolNotPossible,
+
+    /// <summary>The agent has as many public ports as the server gives one agent; worth trying again.</summary>
+    PortLimitReached,
 }
 
 /// <summary>A server's refusal of a session.</summary>
@@ -70,6 +73,9 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                 RejectionReason.KindUnsupported => "The server does not carry tunnels of this kind",
                 RejectionReason.PortNotAvailable =>
                     "The server does not give this tunnel its public port. Choose another with --remote-port, or none",
+                RejectionReason.PortLimitReached =>
+                    "This agent, or another one of the same token or user, has as many public ports as the server gives one agent. Stop a "
+                        + "tunnel that is not needed, or ask the server's operator for more",
                 RejectionReason.AccessUnsupported =>
                     "The server cannot keep this tunnel's access rules, so the tunnel is not published",
                 RejectionReason.PoolNotPossible => "This agent cannot share the name as it wants",

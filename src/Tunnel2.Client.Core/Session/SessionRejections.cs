@@ -22,6 +22,7 @@ internal static class SessionRejections
             RejectCode.VersionNotSupported => RejectionReason.VersionUnsupported,
             RejectCode.KindNotSupported => RejectionReason.KindUnsupported,
             RejectCode.PortNotAvailable => RejectionReason.PortNotAvailable,
+            RejectCode.PortLimitReached => RejectionReason.PortLimitReached,
             RejectCode.AccessNotSupported => RejectionReason.AccessUnsupported,
             RejectCode.Overloaded or RejectCode.GoingAway => RejectionReason.Busy,
             _ => RejectionReason.Other,

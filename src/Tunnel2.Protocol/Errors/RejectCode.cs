@@ -55,4 +55,7 @@ public enum RejectCode : ushort
 
     /// <summary>The agent has said that a session of its own runs, and that one is at this ProxyEntry.</summary>
     SessionRunning = 16,
+
+    /// <summary>The agent has as many ports as ProxyEntry gives one agent.</summary>
+    PortLimitReached = 17,
 }

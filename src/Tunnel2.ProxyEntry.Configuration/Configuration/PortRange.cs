@@ -11,6 +11,9 @@ internal readonly record struct PortRange(int First, int Last)
     /// <summary>How many ports it has.</summary>
     public int Count => Last - First + 1;
 
+    /// <summary>A quarter of its ports, at least one.</summary>
+    public int QuarterOfCount => Math.Max(1, Count / 4);
+
     /// <summary>Whether a port is in it.</summary>
     public bool Contains(int port) => port >= First && port <= Last;
 

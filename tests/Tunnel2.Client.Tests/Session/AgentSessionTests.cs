@@ -82,6 +82,7 @@ public sealed class AgentSessionTests
     [InlineData(RejectCode.KindNotSupported, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.KindUnsupported)]
     [InlineData(RejectCode.PortNotAvailable, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.PortNotAvailable)]
     [InlineData(RejectCode.PortNotAvailable, 5, ConnectionEndReason.RejectedForNow, RejectionReason.PortNotAvailable)]
+    [InlineData(RejectCode.PortLimitReached, 5, ConnectionEndReason.RejectedForNow, RejectionReason.PortLimitReached)]
     [InlineData(RejectCode.AccessNotSupported, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.AccessUnsupported)]
     [InlineData(RejectCode.InvalidName, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.NameNotAllowed)]
     [InlineData(RejectCode.NameNotAllowed, 0, ConnectionEndReason.RejectedPermanently, RejectionReason.NameNotAllowed)]

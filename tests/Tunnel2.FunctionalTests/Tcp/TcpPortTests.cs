@@ -60,7 +60,7 @@ public sealed class TcpPortTests
     {
         var range = TcpTunnel.Ports(2);
         var first = int.Parse(range.Split('=', '-')[1], System.Globalization.CultureInfo.InvariantCulture);
-        await using var entry = await EntryFixture.StartAsync(null, range);
+        await using var entry = await EntryFixture.StartAsync(null, range, "Tcp:PortsPerAgent=2");
         Assert.Equal(
             (RejectionReason.PortNotAvailable, ConnectionEndReason.RejectedPermanently),
             await RefusedAsync(Options(entry, "one") with { RemotePort = first + 2 }, "is not one that this server gives"));
@@ -107,6 +107,22 @@ public sealed class TcpPortTests
         time.Advance(TimeSpan.FromSeconds(6));
         await using var other = await AgentFixture.StartReadyAsync(Options(entry, "two") with { OwnerKey = default });
         Assert.Equal(port, TcpTunnel.EndPointOf(other).Port);
+    }
+
+    [Theory]
+    [InlineData(SessionKind.Tcp)]
+    [InlineData(SessionKind.Udp)]
+    public async Task An_agent_gets_a_quarter_of_the_ports_and_comes_again_for_more_and_another_agent_gets_one(SessionKind kind)
+    {
+        var range = TcpTunnel.Ports();
+        await using var entry = await EntryFixture.StartAsync(null, range, range.Replace("Tcp", "Udp", StringComparison.Ordinal));
+        await using var first = await AgentFixture.StartReadyAsync(OfKind(kind, entry, "one"));
+        await using var second = await AgentFixture.StartReadyAsync(OfKind(kind, entry, "two"));
+        Assert.Equal(
+            (RejectionReason.PortLimitReached, ConnectionEndReason.RejectedForNow),
+            await RefusedAsync(OfKind(kind, entry, "three"), "[PortLimitReached: The agent has 2 ports, and may have no more.]"));
+        await using var other = await AgentFixture.StartReadyAsync(OfKind(kind, entry, "three") with { OwnerKey = default });
+        Assert.Equal(3, entry.Directory.Count);
     }
 
     [Theory]

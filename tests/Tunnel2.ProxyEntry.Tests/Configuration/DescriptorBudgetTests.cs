@@ -76,6 +76,8 @@ public sealed class DescriptorBudgetTests
     [InlineData("Uplink:Connections=many")]
     [InlineData("Uplink:SessionsPerAgent=0")]
     [InlineData("Hub:MaxConnections=0")]
+    [InlineData("Tcp:PortsPerAgent=0")]
+    [InlineData("Udp:PortsPerAgent=10001")]
     public void Impossible_numbers_are_refused(string setting) =>
         Assert.Equal("Tunnel2:" + setting.Split('=')[0], Assert.Single(SettingsFixture.Load(setting).Errors).Key);
 

@@ -36,6 +36,7 @@ internal sealed partial class PortTable : IDisposable
     private readonly SortedDictionary<int, PublicPort> _ports = [];
     private readonly SessionKind _kind;
     private readonly PortRange? _range;
+    private readonly int _mostOfAgent;
     private readonly IPAddress _address;
     private readonly string _domain;
     private readonly TimeSpan _parked;
@@ -73,6 +74,7 @@ internal sealed partial class PortTable : IDisposable
     {
         _kind = kind;
         _range = range;
+        _mostOfAgent = (kind == SessionKind.Udp ? settings.Udp.PortsPerAgent : settings.Tcp.PortsPerAgent) ?? range?.QuarterOfCount ?? 0;
         _address = address;
         _domain = settings.Domain;
         _parked = settings.ParkTimeout;
@@ -250,6 +252,11 @@ internal sealed partial class PortTable : IDisposable
             return OpenUnsynchronized(known, name, owner, out _);
         }
 
+        if (IsAtLimitUnsynchronized(owner, out var left, heir: name, others))
+        {
+            return left is null ? RefuseOfLimit() : OpenUnsynchronized(left.Port, name, owner, out _);
+        }
+
         var first = (int)(Hash(name, owner) % (uint)range.Count);
         var attempts = 0;
         for (var i = 0; i < range.Count; i++)
@@ -282,8 +289,14 @@ internal sealed partial class PortTable : IDisposable
         isInUse = false;
         var target = TargetOf(name, port);
         var isKnown = IsOfUnsynchronized(port, name);
+        PublicPort? left = null;
         if (!_ports.TryGetValue(port, out var entry))
         {
+            if (IsAtLimitUnsynchronized(owner, out left) && left is null)
+            {
+                return RefuseOfLimit();
+            }
+
             entry = new PublicPort(port, owner, name, target);
         }
 
@@ -310,6 +323,12 @@ internal sealed partial class PortTable : IDisposable
         entry.Target = target;
         entry.Users++;
         _ports[port] = entry;
+        if (left is not null)
+        {
+            RemoveUnsynchronized(left);
+            MirrorUnsynchronized(left.Port);
+        }
+
         return new TunnelPort(new Lease(this, entry), null) { IsKnown = isKnown };
     }
 

@@ -38,7 +38,7 @@ public sealed class PortTableTests : IDisposable
         // A timestamp of zero means that nothing has happened.
         _time.Advance(TimeSpan.FromSeconds(1));
         _faults = new ContainedFaults(_time);
-        _table = Create(new PortRange(First, First + 2));
+        _table = Create(new PortRange(First, First + 2), "Tcp:PortsPerAgent=4");
     }
 
     public void Dispose()
@@ -138,6 +138,82 @@ public sealed class PortTableTests : IDisposable
         AssertRefused(_table.Take("more", _ben, 0, takesAnother: true), "All ports", 10);
         Advance(TimeSpan.FromSeconds(2));
         Assert.Equal(leases[0].Port, Take("more", _ben).Port);
+    }
+
+    [Theory]
+    [InlineData(100, 25)]
+    [InlineData(8, 2)]
+    [InlineData(7, 1)]
+    [InlineData(1, 1)]
+    [InlineData(8, 3, "Tcp:PortsPerAgent=3", "Udp:PortsPerAgent=1")]
+    public void An_agent_has_a_quarter_of_the_ports_or_as_many_as_the_setting_says_and_others_get_the_rest(
+        int ports, int most, params string[] settings)
+    {
+        using var table = Create(new PortRange(First, First + ports - 1), settings);
+        _visitors.Set(10_000, 10_000);
+        for (var i = 0; i < most; i++)
+        {
+            Assert.NotNull(table.Take($"n{i}", _ann, 0, takesAnother: true).Lease);
+        }
+
+        AssertAtLimit(table.Take("more", _ann, 0, takesAnother: true), most);
+        var free = Enumerable.Range(First, ports).FirstOrDefault(port => !_open.Contains(port));
+        if (free != 0)
+        {
+            AssertAtLimit(table.Take("more", _ann, free, takesAnother: false), most);
+            AssertAtLimit(table.Take("more", _ann, free, takesAnother: true), most);
+            Assert.Equal(free, table.Take("n0", _ben, free, takesAnother: false).Lease!.Port);
+        }
+    }
+
+    [Fact]
+    public void Ports_that_are_kept_for_an_agent_count_and_the_one_that_it_left_first_makes_room_when_no_visitor_waits_there()
+    {
+        using var table = Create(new PortRange(First, First + 8));
+        var leases = Enumerable.Range(0, 2).Select(i => table.Take($"n{i}", _ann, 0, takesAnother: true).Lease!).ToArray();
+        Leave(leases[1]);
+        Advance(TimeSpan.FromSeconds(1));
+        Leave(leases[0]);
+        AssertAtLimit(table.Take("more", _ann, 0, takesAnother: true), 2);
+
+        // What was its own it gets at any time.
+        var again = table.Take("n0", _ann, 0, takesAnother: true).Lease!;
+        Assert.Equal(leases[0].Port, again.Port);
+        Advance(TimeSpan.FromSeconds(4));
+        Assert.Equal(leases[1].Port, table.Take("more", _ann, 0, takesAnother: true).Lease!.Port);
+        AssertAtLimit(table.Take("n1", _ann, 0, takesAnother: true), 2);
+
+        // A port that it names comes in the place of the other one.
+        Leave(again);
+        Advance(TimeSpan.FromSeconds(6));
+        var wanted = Enumerable.Range(First, 9).First(port => leases.All(lease => lease.Port != port));
+        Assert.Equal(wanted, table.Take("n2", _ann, wanted, takesAnother: false).Lease!.Port);
+        Assert.Equal((2, 2), table.Counts);
+        Assert.Equal(again.Port, table.Take("ben", _ben, again.Port, takesAnother: false).Lease!.Port);
+    }
+
+    [Fact]
+    public void A_port_that_cannot_be_opened_costs_an_agent_at_the_limit_none_of_its_own()
+    {
+        using var table = Create(new PortRange(First, First + 3));
+        Leave(table.Take("web", _ann, First, takesAnother: false).Lease!);
+        Advance(TimeSpan.FromSeconds(6));
+        _forbidden.Add(First + 1);
+        AssertRefused(table.Take("new", _ann, First + 1, takesAnother: false), "cannot be opened", 10);
+        AssertRefused(table.Take("ben", _ben, First, takesAnother: false), "is kept for the agent that had it.", 594);
+    }
+
+    [Fact]
+    public void A_name_of_another_node_is_no_way_around_the_limit_and_its_port_is_mirrored_again()
+    {
+        using var table = Create(new PortRange(First, First + 3));
+        table.Mirror([new("far", SessionKind.Tcp, First), new("near", SessionKind.Tcp, First + 1)]);
+        var lease = table.Take("near", _ann, 0, takesAnother: true).Lease!;
+        AssertAtLimit(table.Take("far", _ann, 0, takesAnother: true), 1);
+        Leave(lease);
+        Advance(TimeSpan.FromSeconds(6));
+        Assert.Equal(First, table.Take("far", _ann, First, takesAnother: false).Lease!.Port);
+        Assert.Equal([First, First + 1], _open.Order());
     }
 
     [Fact]
@@ -276,11 +352,11 @@ public sealed class PortTableTests : IDisposable
         Leave(any);
     }
 
-    private PortTable Create(PortRange range) => new(
+    private PortTable Create(PortRange range, params string[] settings) => new(
         SessionKind.Tcp,
         range,
         IPAddress.Loopback,
-        SettingsFixture.LoadValid("Timeouts:Park=5s", "Tcp:KeepPort=10m"),
+        SettingsFixture.LoadValid(["Timeouts:Park=5s", "Tcp:KeepPort=10m", .. settings]),
         Listen,
         descriptors: 2,
         _visitors,
@@ -329,6 +405,14 @@ public sealed class PortTableTests : IDisposable
         Assert.Null(port.Lease);
         Assert.Contains(text, port.Reject!.Text, StringComparison.Ordinal);
         Assert.Equal((RejectCode.PortNotAvailable, TimeSpan.FromSeconds(seconds)), (port.Reject.Code, port.Reject.RetryAfter));
+    }
+
+    private static void AssertAtLimit(TunnelPort port, int most)
+    {
+        Assert.Null(port.Lease);
+        Assert.Equal(
+            (RejectCode.PortLimitReached, TimeSpan.FromSeconds(10), $"The agent has {most} ports, and may have no more."),
+            (port.Reject!.Code, port.Reject.RetryAfter, port.Reject.Text));
     }
 
     private sealed class Listener(Action close) : IDisposable
