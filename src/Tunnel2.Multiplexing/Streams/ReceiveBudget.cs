@@ -23,6 +23,9 @@ internal sealed class ReceiveBudget : IDisposable
     /// <summary>The largest default, in bytes: 256 MiB.</summary>
     public const long LargestDefault = 256L * 1024 * 1024;
 
+    /// <summary>Heads of requests up to this many bytes do not count: the number of streams bounds them. 4 KiB.</summary>
+    public const int SmallHead = 4 * 1024;
+
     /// <summary>No stream's window shrinks below this: one full frame.</summary>
     public const int SmallestShare = 16 * 1024;
 
@@ -47,6 +50,7 @@ internal sealed class ReceiveBudget : IDisposable
     private readonly ContainedFaults _faults;
     private readonly ITimer _timer;
     private long _held;
+    private long _heads;
     private long _cut;
     private int _unreported;
     private long? _reportedAt;
@@ -81,6 +85,11 @@ internal sealed class ReceiveBudget : IDisposable
 
     /// <summary>Bytes that uplinks have reported, in portions.</summary>
     public long Held => Volatile.Read(ref _held);
+
+    /// <summary>
+    /// Bytes that large heads of requests hold. They have no credit, so they have a part of their own: half as much as the limit.
+    /// </summary>
+    public long HeldHeads => Volatile.Read(ref _heads);
 
     /// <summary>Streams that were cut so far.</summary>
     public long CutStreams => Volatile.Read(ref _cut);
@@ -127,6 +136,24 @@ internal sealed class ReceiveBudget : IDisposable
         Interlocked.Add(ref _held, -count);
         return false;
     }
+
+    /// <summary>Takes memory for a large head of a request; <see cref="ReturnHead"/> gives it back.</summary>
+    /// <param name="count">Bytes, ≥ 1.</param>
+    /// <returns>False when there is none left.</returns>
+    public bool TryTakeHead(int count)
+    {
+        if (Interlocked.Add(ref _heads, count) <= Limit / 2)
+        {
+            return true;
+        }
+
+        Interlocked.Add(ref _heads, -count);
+        return false;
+    }
+
+    /// <summary>A large head is over.</summary>
+    /// <param name="count">Bytes, ≥ 0.</param>
+    public void ReturnHead(int count) => Interlocked.Add(ref _heads, -count);
 
     /// <summary>An uplink holds less than it has reported.</summary>
     /// <param name="count">Bytes, ≥ 0.</param>

@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.Protocol;
 using Tunnel2.Protocol.FlowControl;
 
 namespace Tunnel2.Multiplexing.Streams;
@@ -9,10 +10,17 @@ namespace Tunnel2.Multiplexing.Streams;
 /// </summary>
 internal sealed class SendQueue
 {
+    /// <summary>
+    /// How many first body bytes may wait with their heads, however much credit there is: 32 MiB, the usual credit of an uplink. More stay
+    /// with their producers.
+    /// </summary>
+    public const int MostWithHeads = ProtocolLimits.DefaultUplinkWindow;
+
     private readonly ShortLock _creditGate = new();
     private readonly List<TunnelStream> _parked = [];
     private readonly int _initialCredit;
     private SendCredit _credit;
+    private int _withHeads;
 
     /// <param name="settings">The credit to begin with, and where the write loop continues.</param>
     /// <param name="continueInline">Asked at each wake: whether the write loop continues on the waking thread.</param>
@@ -57,6 +65,9 @@ internal sealed class SendQueue
         }
     }
 
+    /// <summary>First body bytes that wait with their heads.</summary>
+    public int WaitingWithHeads => Volatile.Read(ref _withHeads);
+
     /// <summary>Adds a stream that has marked itself ready. Never under a lock: the write loop may run on this thread.</summary>
     public void Add(TunnelStream stream) => Ready.Writer.TryWrite(stream);
 
@@ -79,6 +90,21 @@ internal sealed class SendQueue
             return granted;
         }
     }
+
+    /// <summary>Takes credit of the uplink for first body bytes, which wait with their head until it leaves.</summary>
+    /// <param name="wanted">Bytes, ≥ 1.</param>
+    public int TakeCreditWithHead(int wanted)
+    {
+        using (_creditGate.EnterScope())
+        {
+            var granted = _credit.Take(Math.Min(wanted, Math.Max(0, MostWithHeads - WaitingWithHeads)));
+            Interlocked.Add(ref _withHeads, granted);
+            return granted;
+        }
+    }
+
+    /// <summary>Bytes that waited with their head have left, or were dropped.</summary>
+    public void OnHeadOver(int count) => Interlocked.Add(ref _withHeads, -count);
 
     /// <summary>
     /// Adds credit: the peer has granted it, or bytes that had taken it were dropped before they were sent. Never under a stream's lock.

@@ -77,7 +77,7 @@ internal sealed partial class TunnelStream
         // Step 10: each side releases its stream once, and last.
         Completions completions = default;
         bool recycle;
-        int unread, waiting, grown;
+        int unread, waiting, grown, large;
         using (_lock.EnterScope())
         {
             if (_released)
@@ -116,6 +116,7 @@ internal sealed partial class TunnelStream
             unread = _received.Clear(_uplink.Settings.Buffers);
             waiting = _heads.TakeWaiting();
             grown = _grown;
+            large = TakeLargeHeadUnsynchronized();
             recycle = TryTakeForRecyclingUnsynchronized();
         }
 
@@ -125,6 +126,7 @@ internal sealed partial class TunnelStream
             _uplink.ReceiveCredit.CountHead(-waiting);
         }
 
+        ReturnLargeHead(large);
         if (grown > 0)
         {
             _uplink.WindowGrowth.Return(grown);

@@ -1,3 +1,4 @@
+using System.Numerics;
 using System.Threading.Tasks.Sources;
 using Tunnel2.Multiplexing.Windows;
 using Tunnel2.Protocol.Errors;
@@ -17,6 +18,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     private UnreadHeads _heads;
     private HeldAge _age;
     private long _consumed;
+    private int _largeHead;
     private int _grown;
     private bool _readWaiting;
     private bool _expectHead;
@@ -65,7 +67,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
     /// <summary>The head that <see cref="TryRead"/> showed is consumed; its memory is gone.</summary>
     public void ConsumeHead()
     {
-        int waited;
+        int waited, large;
         using (_lock.EnterScope())
         {
             if (_released || _received.IsEmpty)
@@ -73,6 +75,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
                 return;
             }
 
+            large = TakeLargeHeadUnsynchronized();
             _heads.Remove(_received.First.Length, out waited);
             _received.ConsumeHead(_uplink.Settings.Buffers);
         }
@@ -81,6 +84,8 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         {
             _uplink.ReceiveCredit.CountHead(-waited);
         }
+
+        ReturnLargeHead(large);
     }
 
     /// <summary>
@@ -119,6 +124,32 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
         {
             _uplink.ProbeRoundTrip(now);
         }
+    }
+
+    /// <summary>
+    /// Counts the head of a request that has just come, where it is large, until it is consumed or the stream is released.
+    /// </summary>
+    /// <param name="length">Bytes of its block.</param>
+    /// <returns>False when large heads hold as much as they may.</returns>
+    internal bool TryCountHead(int length)
+    {
+        if (length <= ReceiveBudget.SmallHead)
+        {
+            return true;
+        }
+
+        var held = (int)BitOperations.RoundUpToPowerOf2((uint)length);
+        if (!_uplink.Settings.ReceiveBudget.TryTakeHead(held))
+        {
+            return false;
+        }
+
+        using (_lock.EnterScope())
+        {
+            _largeHead = held;
+        }
+
+        return true;
     }
 
     bool IValueTaskSource<bool>.GetResult(short token) => _readSource.GetResult(token);
@@ -351,6 +382,21 @@ internal sealed partial class TunnelStream : IValueTaskSource<bool>
 
         _grown += by;
         return _receiveWindow.Grow(by);
+    }
+
+    private int TakeLargeHeadUnsynchronized()
+    {
+        var held = _largeHead;
+        _largeHead = 0;
+        return held;
+    }
+
+    private void ReturnLargeHead(int held)
+    {
+        if (held > 0)
+        {
+            _uplink.Settings.ReceiveBudget.ReturnHead(held);
+        }
     }
 
     private bool TakeReadWaiterUnsynchronized()

@@ -86,15 +86,16 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
 
             Debug.Assert(!_writeWaiting && !_endQueued, "One producer, and nothing after the end.");
 
-            bodyTaken = TakeCreditUnsynchronized(Math.Min(body.Length, ProtocolLimits.MaxDataLength), parkForUplink: false);
+            bodyTaken = TakeCreditUnsynchronized(Math.Min(body.Length, ProtocolLimits.MaxDataLength), park: null, withHead: true);
             end &= bodyTaken == body.Length;
             var length = Before + blockLength + bodyTaken;
-            if (building.Length < length)
+            if (building.Length < length || (bodyTaken < body.Length && building.Length / 2 >= length))
             {
-                var larger = pool.Rent(length);
-                building.AsSpan(0, Before + blockLength).CopyTo(larger);
+                // Also where there is no credit for the body: thousands of heads that wait must not hold the room for it.
+                var fitting = pool.Rent(length);
+                building.AsSpan(0, Before + blockLength).CopyTo(fitting);
                 pool.Return(building);
-                building = larger;
+                building = fitting;
             }
 
             new FrameHeader(length - FrameHeader.Size, FrameType.Headers, end ? FrameFlags.End : FrameFlags.None, Id).Write(building);
@@ -282,7 +283,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         pool.Return(frame);
     }
 
-    private int TakeCreditUnsynchronized(int wanted, bool parkForUplink)
+    private int TakeCreditUnsynchronized(int wanted, TunnelStream? park, bool withHead = false)
     {
         if (wanted == 0)
         {
@@ -295,11 +296,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             return 0;
         }
 
-        var granted = _sending.TakeCredit(taken, parkForUplink ? this : null);
+        var granted = withHead ? _sending.TakeCreditWithHead(taken) : _sending.TakeCredit(taken, park);
         if (granted < taken)
         {
             _sendCredit.TryAdd(taken - granted);
-            _parked |= parkForUplink && granted == 0;
+            _parked |= park is not null && granted == 0;
         }
 
         return granted;

@@ -181,7 +181,12 @@ internal sealed partial class TunnelStream
 
         frames[..length].CopyTo(room);
         HeaderBlock.TrySplit(frames[FrameHeader.Size..length], out _, out var body);
-        _headCredit -= body.Length;
+        if (!body.IsEmpty)
+        {
+            _headCredit -= body.Length;
+            _sending.OnHeadOver(body.Length);
+        }
+
         _headOffset += length;
         _announced = true;
         if (_headOffset == _headLength)
@@ -200,7 +205,7 @@ internal sealed partial class TunnelStream
         var count = Math.Min(_pending.Length, Math.Min(ProtocolLimits.MaxDataLength, room.Length - FrameHeader.Size));
         if (count > 0)
         {
-            count = TakeCreditUnsynchronized(count, parkForUplink: !_parked);
+            count = TakeCreditUnsynchronized(count, _parked ? null : this);
             if (count == 0)
             {
                 return 0;

@@ -149,6 +149,7 @@ internal sealed partial class TunnelStream
         _heads = default;
         _grown = 0;
         _consumed = 0;
+        _largeHead = 0;
         _age = default;
         _announced = _uplink.Settings.Role == UplinkRole.Agent;
         _headEnds = false;
@@ -167,6 +168,7 @@ internal sealed partial class TunnelStream
     {
         if (completions.UplinkCredit > 0)
         {
+            _sending.OnHeadOver(completions.UplinkCredit);
             _sending.TryAddCredit(completions.UplinkCredit);
         }
 

@@ -317,6 +317,13 @@ internal sealed class UplinkConnection
             return ProtocolError.None;
         }
 
+        if (!Settings.IsNodeLink && !stream.TryCountHead(blockBytes.Length))
+        {
+            stream.Reset(StreamResetReason.Refused, StreamResetDetail.TooManyStreams);
+            stream.Release();
+            return ProtocolError.None;
+        }
+
         if (Settings.InlineContinuations)
         {
             Start(stream);
