@@ -103,14 +103,20 @@ internal sealed class Http2Link : IDuplexPipe
     /// <summary>Bytes of the visitor, before Kestrel reads them.</summary>
     /// <param name="frames">Finds the frames.</param>
     /// <param name="bytes">The bytes; shortened by what was looked at.</param>
-    /// <returns>Whether it stopped after the header of a frame that begins a block of several frames.</returns>
-    public bool OnReceived(Http2FrameScanner frames, scoped ref ReadOnlySpan<byte> bytes)
+    /// <param name="heads">How many heads may still pass; lessened by those that did.</param>
+    /// <returns>Why it stopped after the header of a frame, if it did.</returns>
+    public Http2LinkStop OnReceived(Http2FrameScanner frames, scoped ref ReadOnlySpan<byte> bytes, ref int heads)
     {
         Http2Flood? flood = null;
         lock (Gate)
         {
             while (!_isRefused && frames.TryRead(ref bytes, out var header, out var begin))
             {
+                if (header.Type == Http2FrameType.Headers && --heads < 0)
+                {
+                    return Http2LinkStop.Turn;
+                }
+
                 if (!TryTakeUnsynchronized(header, begin))
                 {
                     Volatile.Write(ref _isRefused, true);
@@ -118,7 +124,7 @@ internal sealed class Http2Link : IDuplexPipe
                 }
                 else if (header.Type == Http2FrameType.Headers && !header.Has(Http2FrameFlags.EndHeaders))
                 {
-                    return true;
+                    return Http2LinkStop.Block;
                 }
             }
         }
@@ -128,7 +134,7 @@ internal sealed class Http2Link : IDuplexPipe
             EndFor(kind);
         }
 
-        return false;
+        return Http2LinkStop.None;
     }
 
     /// <summary>A CONTINUATION of a block that the visitor's side of the link takes apart itself.</summary>
@@ -287,4 +293,17 @@ internal sealed class Http2Link : IDuplexPipe
 
         _tables.Enqueue(table);
     }
+}
+
+/// <summary>Why the look at a visitor's frames stops after the header of HEADERS.</summary>
+internal enum Http2LinkStop
+{
+    /// <summary>It does not: more bytes are needed.</summary>
+    None,
+
+    /// <summary>The frame begins a block of several frames.</summary>
+    Block,
+
+    /// <summary>Enough heads have passed in this turn; the frame itself was not looked at.</summary>
+    Turn,
 }

@@ -3,6 +3,7 @@ using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Tunnel2.Http2.Frames;
 using Tunnel2.Http2.Hpack;
+using Tunnel2.Multiplexing.Threading;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http2;
 
@@ -10,8 +11,16 @@ namespace Tunnel2.ProxyEntry.Fronts.Http2;
 /// The visitor's bytes on their way to Kestrel: each is looked at once, and they pass as they are, except for header blocks of several
 /// frames (see <see cref="Http2LargeBlock"/>). For one reader, which consumes what it has examined.
 /// </summary>
+/// <remarks>
+/// Heads pass in turns. Kestrel decodes all that a read has brought before the first of these requests is looked at, and compressed heads
+/// are a hundred times as large then. So after a few of them the reader waits until the requests that were begun before have had their
+/// turn: those that are too many are refused by then, and their heads are garbage.
+/// </remarks>
 internal sealed class Http2LinkInput(Http2Link link, PipeReader inner, HpackShortenerLimits heads) : PipeReader
 {
+    /// <summary>Heads that Kestrel gets before others have a turn.</summary>
+    public const int HeadsOfATurn = 16;
+
     private Http2FrameScanner _frames = new(Http2Frames.Preface.Length);
     private ReadOnlySequence<byte> _read;
     private ReadOnlySequence<byte> _shown;
@@ -20,12 +29,19 @@ internal sealed class Http2LinkInput(Http2Link link, PipeReader inner, HpackShor
     private int _ownConsumed;
     private long _seen;
     private long _held;
+    private int _heads = HeadsOfATurn;
     private bool _passesBlocks;
     private bool _hasEnded;
 
     /// <inheritdoc/>
     public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)
     {
+        if (_heads <= 0)
+        {
+            _heads = HeadsOfATurn;
+            return ReadAfterOthersAsync(cancellationToken);
+        }
+
         if (TryShowAtOnce(out var shown))
         {
             return new ValueTask<ReadResult>(shown);
@@ -111,6 +127,14 @@ internal sealed class Http2LinkInput(Http2Link link, PipeReader inner, HpackShor
         return shown;
     }
 
+    /// <summary>Kestrel queues each request to the thread pool when it has decoded the head: this comes after all of them.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<ReadResult> ReadAfterOthersAsync(CancellationToken cancellationToken)
+    {
+        await new SchedulerYield(PipeScheduler.ThreadPool);
+        return await ReadAsync(cancellationToken).ConfigureAwait(false);
+    }
+
     private bool TryShowAtOnce(out ReadResult shown)
     {
         shown = default;
@@ -177,24 +201,39 @@ internal sealed class Http2LinkInput(Http2Link link, PipeReader inner, HpackShor
     }
 
     /// <summary>
-    /// Finds out how much can be shown: up to a block of several frames, and not the beginning of a header that may be the one of such a
-    /// block.
+    /// Finds out how much can be shown: up to a block of several frames, or the last head of a turn; and not the beginning of a header that
+    /// may be the one of such a block.
     /// </summary>
     private void Scan()
     {
         var at = _seen + _held;
+
+        // Where no turn was waited for in between, there must be something to show all the same.
+        _heads = _heads > 0 ? _heads : HeadsOfATurn;
         foreach (var piece in _read.Slice(at))
         {
             var bytes = piece.Span;
-            while (link.OnReceived(_frames, ref bytes))
+            Http2LinkStop stop;
+            while ((stop = link.OnReceived(_frames, ref bytes, ref _heads)) != Http2LinkStop.None)
             {
-                if (!_passesBlocks)
+                if (stop == Http2LinkStop.Block && _passesBlocks)
                 {
-                    _seen = at + piece.Length - bytes.Length - Http2FrameHeader.Size;
-                    _held = 0;
-                    _block = new Http2LargeBlock(heads);
-                    return;
+                    continue;
                 }
+
+                _seen = at + piece.Length - bytes.Length - Http2FrameHeader.Size;
+                _held = 0;
+                if (stop == Http2LinkStop.Block)
+                {
+                    _block = new Http2LargeBlock(heads);
+                }
+                else
+                {
+                    // It is looked at again, from its header on.
+                    _frames = new Http2FrameScanner(preface: 0);
+                }
+
+                return;
             }
 
             at += piece.Length;

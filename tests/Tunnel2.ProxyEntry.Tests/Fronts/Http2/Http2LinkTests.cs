@@ -225,6 +225,43 @@ public sealed class Http2LinkTests
         Assert.Equal([Http2Flood.WindowUpdate], wire.Floods);
     }
 
+    [Theory]
+    [InlineData(1)]
+    [InlineData(7)]
+    [InlineData(100_000)]
+    public async Task Heads_pass_in_turns_and_the_requests_before_them_go_first(int piece)
+    {
+        var wire = new Wire();
+        var heads = Enumerable.Range(0, 100).Select(static i =>
+            Frame(Http2FrameType.Headers, Http2FrameFlags.EndHeaders | Http2FrameFlags.EndStream, 1 + (2 * i), [0x82, 0x84, 0x87]));
+        byte[] bytes = [.. heads.SelectMany(static head => head), .. Frame(Http2FrameType.Data, Http2FrameFlags.None, 1, [1, 2, 3])];
+        foreach (var part in bytes.Chunk(piece))
+        {
+            await wire.SendAsync(part);
+        }
+
+        var length = Http2Frames.Preface.Length + bytes.Length;
+        var begun = 0;
+        var looked = 0;
+        while (length > 0)
+        {
+            // Kestrel queues each request whose head it has decoded.
+            var read = await wire.Link.Input.ReadAsync();
+            Assert.InRange(begun - Volatile.Read(ref looked), 0, ThreadPool.ThreadCount);
+            var shown = (read.Buffer.Length - (begun == 0 ? Http2Frames.Preface.Length : 0)) / (Http2FrameHeader.Size + 3);
+            Assert.InRange(shown, 1, 16);
+            for (var i = 0; i < shown; i++, begun++)
+            {
+                ThreadPool.UnsafeQueueUserWorkItem(_ => Interlocked.Increment(ref looked), null);
+            }
+
+            length -= (int)read.Buffer.Length;
+            wire.Link.Input.AdvanceTo(read.Buffer.End);
+        }
+
+        Assert.Equal(101, begun);
+    }
+
     private static byte[] Frame(Http2FrameType type, Http2FrameFlags flags, int id, byte[] payload)
     {
         var header = new byte[Http2FrameHeader.Size];
