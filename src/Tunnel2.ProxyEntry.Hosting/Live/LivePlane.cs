@@ -5,6 +5,7 @@ using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Dashboard;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.ProxyEntry.Uplink;
@@ -30,14 +31,16 @@ internal sealed class LivePlane : IAsyncDisposable
     private readonly OwnedRing? _ring;
     private readonly Meter? _relayMeter;
     private readonly LiveFeed? _feed;
+    private readonly HandshakeTurns? _turns;
     private readonly ContainerUsage? _usage;
     private EventRelayServer? _relay;
     private long _nextReading;
 
     public LivePlane(
         ProxyEntrySettings settings, ISessionDirectory directory, TimeProvider timeProvider, IMeterFactory meters, ContainedFaults faults,
-        ILogger<LivePlane> logger, NodeReadings? readings = null, PublicAddresses? addresses = null)
+        ILogger<LivePlane> logger, NodeReadings? readings = null, PublicAddresses? addresses = null, HandshakeTurns? turns = null)
     {
+        _turns = turns;
         _faults = faults;
         _settings = settings;
         _timeProvider = timeProvider;
@@ -142,7 +145,7 @@ internal sealed class LivePlane : IAsyncDisposable
 
     private void StartRelay(SharedEventRing ring, IPEndPoint endPoint, ReloadingCertificate? uplink)
     {
-        var tls = RelayTls.Create(_settings, uplink, _timeProvider, _logger);
+        var tls = RelayTls.Create(_settings, uplink, _turns, _timeProvider, _logger);
         var admission = new RelayAdmission(_settings.AdminToken, new FailedAttempts(_settings, _timeProvider), _logger);
         var options = new RelayServerOptions
         {

@@ -5,6 +5,7 @@ using System.Security.Cryptography;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.Telemetry.Relay;
 using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.Tls;
@@ -14,12 +15,14 @@ namespace Tunnel2.ProxyEntry.Live;
 /// <summary>TLS of the relay. Each handshake uses the current certificate, so the next client gets a renewed one. Thread-safe.</summary>
 internal sealed class RelayTls
 {
+    private readonly HandshakeTurns? _turns;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
-    private RelayTls(ReloadingCertificate certificate, TimeProvider timeProvider, ILogger logger)
+    private RelayTls(ReloadingCertificate certificate, HandshakeTurns? turns, TimeProvider timeProvider, ILogger logger)
     {
         Certificate = certificate;
+        _turns = turns;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -30,11 +33,12 @@ internal sealed class RelayTls
     /// <summary>Makes it from the settings; null for plaintext. A self-made certificate is found or made here.</summary>
     /// <param name="settings">The settings.</param>
     /// <param name="uplink">The uplink's certificate, which the relay shares where both have the same; null for none.</param>
+    /// <param name="turns">Whose handshake is computed next; null: in the order in which they come.</param>
     /// <param name="timeProvider">The clock.</param>
     /// <param name="logger">The log.</param>
     /// <exception cref="IOException">The certificate cannot be read or kept.</exception>
     public static RelayTls? Create(
-        ProxyEntrySettings settings, ReloadingCertificate? uplink, TimeProvider timeProvider, ILogger logger)
+        ProxyEntrySettings settings, ReloadingCertificate? uplink, HandshakeTurns? turns, TimeProvider timeProvider, ILogger logger)
     {
         if (settings.RelaySecurity == UplinkSecurity.Plaintext)
         {
@@ -45,7 +49,7 @@ internal sealed class RelayTls
             && settings.RelaySecurity == settings.UplinkSecurity
             && settings.RelayCertificate == settings.UplinkCertificate)
         {
-            return new RelayTls(uplink, timeProvider, logger);
+            return new RelayTls(uplink, turns, timeProvider, logger);
         }
 
         var isNew = false;
@@ -58,7 +62,7 @@ internal sealed class RelayTls
         try
         {
             return new RelayTls(
-                new ReloadingCertificate(source, CertificateUse.RelayClients, timeProvider, logger), timeProvider, logger);
+                new ReloadingCertificate(source, CertificateUse.RelayClients, timeProvider, logger), turns, timeProvider, logger);
         }
         catch (Exception exception) when (exception is CryptographicException or UnauthorizedAccessException or ArgumentException)
         {
@@ -76,7 +80,8 @@ internal sealed class RelayTls
 
         // The relay limits the time of handshake and hello together.
         var result = await TlsHandshake.AcceptAsync(
-            plain, TlsHandshake.RelayProtocol, options, Timeout.InfiniteTimeSpan, _timeProvider, cancellationToken).ConfigureAwait(false);
+            plain, TlsHandshake.RelayProtocol, options, Timeout.InfiniteTimeSpan, _timeProvider, cancellationToken,
+            _turns is null ? null : async () => await _turns.Next(address)).ConfigureAwait(false);
         switch (result.Status)
         {
             case TlsHandshakeStatus.Done:

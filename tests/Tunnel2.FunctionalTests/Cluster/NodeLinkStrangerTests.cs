@@ -1,7 +1,10 @@
 using System.Net;
+using System.Net.Security;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Cluster.Links;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.FunctionalTests.Cluster;
 
@@ -25,6 +28,36 @@ public sealed class NodeLinkStrangerTests
 
             // On a slow machine the hundred may take more than one window.
             Assert.InRange(cluster.Owner.Log.All.Count(static line => line.EventId == LinkRefused), 5, 20);
+        });
+
+    [Fact]
+    public Task A_handshake_of_a_stranger_waits_for_the_turn_of_its_address() => ClusterFixture.RunAsync(
+        static _ => Task.CompletedTask,
+        static async cluster =>
+        {
+            var turns = cluster.Owner.Part<HandshakeTurns>();
+            using var gate = new ManualResetEventSlim();
+            var holders = Enumerable.Range(0, Environment.ProcessorCount).Select(_ => HoldAsync()).ToArray();
+            await WaitSignal.UntilAsync(() => turns.Waiting == 0, "all turns are taken");
+            using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+            await socket.ConnectAsync(cluster.Owner.Part<NodeLinkListener>().EndPoint);
+            await using var stranger = new SslStream(new NetworkStream(socket));
+            var shaking = stranger.AuthenticateAsClientAsync(new SslClientAuthenticationOptions
+            {
+                TargetHost = "node.localhost",
+                ApplicationProtocols = [TlsHandshake.NodeProtocol],
+            });
+            await WaitSignal.UntilAsync(() => turns.Waiting == 1, "the handshake waits for its turn");
+            Assert.False(shaking.IsCompleted);
+            gate.Set();
+            await Assert.ThrowsAnyAsync<Exception>(() => shaking);
+            await Task.WhenAll(holders);
+
+            async Task HoldAsync()
+            {
+                await turns.Next(IPAddress.Parse("127.0.2.1"));
+                gate.Wait();
+            }
         });
 
     [Fact]

@@ -4,6 +4,7 @@ using System.Text;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 using Tunnel2.ProxyEntry.Tests.Diagnostics.Prometheus;
@@ -28,6 +29,7 @@ public sealed class RelayTlsTests : IDisposable
     private readonly string _folder = Directory.CreateTempSubdirectory("tunnel2-relay-").FullName;
     private readonly TestMeterFactory _meters = new();
     private readonly RecordedLog<LivePlane> _log = new();
+    private readonly HandshakeTurns _turns = new(1, new ContainedFaults());
 
     public void Dispose()
     {
@@ -109,6 +111,29 @@ public sealed class RelayTlsTests : IDisposable
     }
 
     [Fact]
+    public async Task A_handshake_is_computed_in_the_turn_of_its_address()
+    {
+        await using var plane = Start("Relay:Certificate=self-made");
+        var fingerprint = ((ReloadingCertificate)plane.RelayCertificate!).Current.Fingerprint.ToString();
+        using var gate = new ManualResetEventSlim();
+        var held = HoldAsync();
+        await WaitSignal.UntilAsync(() => _turns.Waiting == 0, "the only turn is taken", _limit);
+        using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(plane.RelayEndPoint!, TestContext.Current.CancellationToken);
+        var shaking = EncryptAsync(socket, fingerprint, TlsHandshake.RelayProtocol, TestContext.Current.CancellationToken);
+        await WaitSignal.UntilAsync(() => _turns.Waiting == 1, "the handshake waits for its turn", _limit);
+        gate.Set();
+        Assert.NotNull(await shaking.WaitAsync(_limit, TestContext.Current.CancellationToken));
+        await held.WaitAsync(_limit, TestContext.Current.CancellationToken);
+
+        async Task HoldAsync()
+        {
+            await _turns.Next(System.Net.IPAddress.Loopback);
+            gate.Wait(_limit);
+        }
+    }
+
+    [Fact]
     public async Task Where_the_uplink_has_the_same_certificate_the_relay_shares_it()
     {
         var settings = Settings("Relay:Listen=127.0.0.1:0", "Relay:Certificate=self-made", "Uplink:Certificate=self-made");
@@ -152,7 +177,7 @@ public sealed class RelayTlsTests : IDisposable
     }
 
     private LivePlane Create(ProxyEntrySettings settings) =>
-        new(settings, new ListedSessions(), TimeProvider.System, _meters, new ContainedFaults(), _log);
+        new(settings, new ListedSessions(), TimeProvider.System, _meters, new ContainedFaults(), _log, turns: _turns);
 
     private sealed class CountingSink : IEventRelaySink
     {

@@ -41,6 +41,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     private readonly IServiceProvider _services;
     private readonly NodeHeartbeat _heartbeat;
     private readonly NodeLinkMetrics _metrics;
+    private readonly HandshakeTurns _turns;
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
@@ -53,7 +54,8 @@ internal sealed class NodeLinkListener : IAsyncDisposable
 
     public NodeLinkListener(
         ProxyEntrySettings settings, NodeCertificates certificates, NodeDialer dialer, ISessionDirectory directory, NodeHeartbeat heartbeat,
-        NodeLinkMetrics metrics, IEngine engine, TimeProvider timeProvider, IServiceProvider services, ILogger<NodeLinkListener> logger)
+        NodeLinkMetrics metrics, HandshakeTurns turns, IEngine engine, TimeProvider timeProvider, IServiceProvider services,
+        ILogger<NodeLinkListener> logger)
     {
         _settings = settings;
         _certificates = certificates;
@@ -62,6 +64,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
         _services = services;
         _heartbeat = heartbeat;
         _metrics = metrics;
+        _turns = turns;
         _engine = engine;
         _timeProvider = timeProvider;
         _logger = logger;
@@ -165,7 +168,8 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     {
         try
         {
-            await ServeAsync(_engine.CreateUplinkTransport(socket)).ConfigureAwait(false);
+            var address = (socket.RemoteEndPoint as IPEndPoint)?.Address;
+            await ServeAsync(_engine.CreateUplinkTransport(socket), address).ConfigureAwait(false);
         }
         catch (Exception exception) when (exception is IOException or SocketException)
         {
@@ -182,14 +186,14 @@ internal sealed class NodeLinkListener : IAsyncDisposable
         }
     }
 
-    private async Task ServeAsync(IUplinkTransport transport)
+    private async Task ServeAsync(IUplinkTransport transport, IPAddress? address)
     {
         await using (transport.ConfigureAwait(false))
         {
             var verdict = new NodeVerdict();
             var result = await TlsHandshake.AcceptAsync(
                 transport, TlsHandshake.NodeProtocol, _certificates.ForAnyNode(verdict), ProtocolLimits.HandshakeTimeout, _timeProvider,
-                _stopping.Token).ConfigureAwait(false);
+                _stopping.Token, async () => await _turns.Next(address)).ConfigureAwait(false);
             if (result.Status != TlsHandshakeStatus.Done)
             {
                 Refuse(transport, verdict.Problem ?? result.Status switch
