@@ -19,7 +19,7 @@ pids+=("$!")
     echo "tunnels:"
     for i in $(seq 0 9); do echo "  - { name: u$i, protocol: udp, upstream: 18400, remote-port: $((20400 + i)) }"; done
 } >"$work/tunnels.yml"
-start_entry entry 12400 --Tunnel2:Udp:Ports=20400-20409 --Tunnel2:Udp:PortsPerAgent=10 --Tunnel2:Udp:Idle=10m; entry=$started
+start_entry entry 12400 --Tunnel2:Udp:Ports=20400-20409 --Tunnel2:Udp:Idle=10m; entry=$started
 dotnet "$agent_folder/tunnel2.dll" start --config "$work/tunnels.yml" >"$work/agent.log" &
 agent=$!
 pids+=("$agent")

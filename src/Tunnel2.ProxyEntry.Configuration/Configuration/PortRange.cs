@@ -11,8 +11,8 @@ internal readonly record struct PortRange(int First, int Last)
     /// <summary>How many ports it has.</summary>
     public int Count => Last - First + 1;
 
-    /// <summary>A quarter of its ports, at least one.</summary>
-    public int QuarterOfCount => Math.Max(1, Count / 4);
+    /// <summary>How many of them are for one agent where no setting says it: a quarter, at least ten. So it has all of a small range.</summary>
+    public int PartOfOne => Math.Min(Count, Math.Max(10, Count / 4));
 
     /// <summary>Whether a port is in it.</summary>
     public bool Contains(int port) => port >= First && port <= Last;

@@ -11,12 +11,12 @@ internal sealed class TcpSettings(SettingsReader read)
         "Tcp:Ports", "20000-20099", "a port, first-last (at most 10,000), off",
         "public ports for tunnels of TCP (`tunnel2 tcp`); see [TCP and TLS](tcp.md)", ParsePorts);
 
-    /// <summary>How many of these ports one agent has at most; null: <see cref="PortRange.QuarterOfCount"/>.</summary>
+    /// <summary>How many of these ports one agent has at most; null: <see cref="PortRange.PartOfOne"/>.</summary>
     public int? PortsPerAgent { get; } = read.NumberOrNone(
         "Tcp:PortsPerAgent", 1, PortRange.MostPorts,
         "how many of these ports one agent (a token; without tokens a user) has at most at this node, with those that are kept for it. "
         + "Above it the answer is: come again later",
-        "a quarter of `Tcp:Ports`, at least 1");
+        "a quarter of `Tcp:Ports`, at least 10");
 
     /// <summary>The address of these ports.</summary>
     public IPAddress Listen { get; } = read.Value<IPAddress>(

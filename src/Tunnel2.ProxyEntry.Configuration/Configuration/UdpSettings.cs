@@ -10,10 +10,10 @@ internal sealed class UdpSettings(SettingsReader read)
         "Udp:Ports", "20000-20099", "a port, first-last (at most 10,000), off",
         "public ports for tunnels of UDP (`tunnel2 udp`); see [TCP and TLS](tcp.md#a-port-for-datagrams)", TcpSettings.ParsePorts);
 
-    /// <summary>How many of these ports one agent has at most; null: <see cref="PortRange.QuarterOfCount"/>.</summary>
+    /// <summary>How many of these ports one agent has at most; null: <see cref="PortRange.PartOfOne"/>.</summary>
     public int? PortsPerAgent { get; } = read.NumberOrNone(
         "Udp:PortsPerAgent", 1, PortRange.MostPorts, "the same as `Tcp:PortsPerAgent`, for these ports",
-        "a quarter of `Udp:Ports`, at least 1");
+        "a quarter of `Udp:Ports`, at least 10");
 
     /// <summary>The address of these ports.</summary>
     public IPAddress Listen { get; } = read.Value<IPAddress>(

@@ -112,10 +112,11 @@ public sealed class TcpPortTests
     [Theory]
     [InlineData(SessionKind.Tcp)]
     [InlineData(SessionKind.Udp)]
-    public async Task An_agent_gets_a_quarter_of_the_ports_and_comes_again_for_more_and_another_agent_gets_one(SessionKind kind)
+    public async Task An_agent_gets_its_part_of_the_ports_and_comes_again_for_more_and_another_agent_gets_one(SessionKind kind)
     {
         var range = TcpTunnel.Ports();
-        await using var entry = await EntryFixture.StartAsync(null, range, range.Replace("Tcp", "Udp", StringComparison.Ordinal));
+        await using var entry = await EntryFixture.StartAsync(
+            null, range, range.Replace("Tcp", "Udp", StringComparison.Ordinal), "Tcp:PortsPerAgent=2", "Udp:PortsPerAgent=2");
         await using var first = await AgentFixture.StartReadyAsync(OfKind(kind, entry, "one"));
         await using var second = await AgentFixture.StartReadyAsync(OfKind(kind, entry, "two"));
         Assert.Equal(
@@ -134,7 +135,8 @@ public sealed class TcpPortTests
     public async Task A_name_of_another_agent_is_refused_for_a_tunnel_of_any_kind_and_costs_no_port(SessionKind first, SessionKind second)
     {
         var range = TcpTunnel.Ports(2);
-        await using var entry = await EntryFixture.StartAsync(null, range, range.Replace("Tcp", "Udp", StringComparison.Ordinal));
+        await using var entry = await EntryFixture.StartAsync(
+            null, range, range.Replace("Tcp", "Udp", StringComparison.Ordinal), "Tcp:PortsPerAgent=2", "Udp:PortsPerAgent=2");
         await using var owner = await AgentFixture.StartReadyAsync(OfKind(first, entry, "web"));
         for (var i = 0; i < 3; i++)
         {

@@ -74,7 +74,7 @@ internal sealed partial class PortTable : IDisposable
     {
         _kind = kind;
         _range = range;
-        _mostOfAgent = (kind == SessionKind.Udp ? settings.Udp.PortsPerAgent : settings.Tcp.PortsPerAgent) ?? range?.QuarterOfCount ?? 0;
+        _mostOfAgent = (kind == SessionKind.Udp ? settings.Udp.PortsPerAgent : settings.Tcp.PortsPerAgent) ?? range?.PartOfOne ?? 0;
         _address = address;
         _domain = settings.Domain;
         _parked = settings.ParkTimeout;

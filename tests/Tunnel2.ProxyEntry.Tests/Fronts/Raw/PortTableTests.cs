@@ -142,11 +142,12 @@ public sealed class PortTableTests : IDisposable
 
     [Theory]
     [InlineData(100, 25)]
-    [InlineData(8, 2)]
-    [InlineData(7, 1)]
+    [InlineData(39, 10)]
+    [InlineData(11, 10)]
+    [InlineData(10, 10)]
     [InlineData(1, 1)]
     [InlineData(8, 3, "Tcp:PortsPerAgent=3", "Udp:PortsPerAgent=1")]
-    public void An_agent_has_a_quarter_of_the_ports_or_as_many_as_the_setting_says_and_others_get_the_rest(
+    public void An_agent_has_a_part_of_the_ports_or_as_many_as_the_setting_says_and_others_get_the_rest(
         int ports, int most, params string[] settings)
     {
         using var table = Create(new PortRange(First, First + ports - 1), settings);
@@ -169,7 +170,7 @@ public sealed class PortTableTests : IDisposable
     [Fact]
     public void Ports_that_are_kept_for_an_agent_count_and_the_one_that_it_left_first_makes_room_when_no_visitor_waits_there()
     {
-        using var table = Create(new PortRange(First, First + 8));
+        using var table = Create(new PortRange(First, First + 8), "Tcp:PortsPerAgent=2");
         var leases = Enumerable.Range(0, 2).Select(i => table.Take($"n{i}", _ann, 0, takesAnother: true).Lease!).ToArray();
         Leave(leases[1]);
         Advance(TimeSpan.FromSeconds(1));
@@ -195,7 +196,7 @@ public sealed class PortTableTests : IDisposable
     [Fact]
     public void A_port_that_cannot_be_opened_costs_an_agent_at_the_limit_none_of_its_own()
     {
-        using var table = Create(new PortRange(First, First + 3));
+        using var table = Create(new PortRange(First, First + 3), "Tcp:PortsPerAgent=1");
         Leave(table.Take("web", _ann, First, takesAnother: false).Lease!);
         Advance(TimeSpan.FromSeconds(6));
         _forbidden.Add(First + 1);
@@ -206,7 +207,7 @@ public sealed class PortTableTests : IDisposable
     [Fact]
     public void A_name_of_another_node_is_no_way_around_the_limit_and_its_port_is_mirrored_again()
     {
-        using var table = Create(new PortRange(First, First + 3));
+        using var table = Create(new PortRange(First, First + 3), "Tcp:PortsPerAgent=1");
         table.Mirror([new("far", SessionKind.Tcp, First), new("near", SessionKind.Tcp, First + 1)]);
         var lease = table.Take("near", _ann, 0, takesAnother: true).Lease!;
         AssertAtLimit(table.Take("far", _ann, 0, takesAnother: true), 1);
