@@ -5,8 +5,8 @@ namespace Tunnel2.Policies.Paths;
 
 /// <summary>
 /// The ways in which a service may read the path of a request: decoded once or until nothing is left to decode, with or without the
-/// parameters of its segments, with slashes merged before or after dots are resolved. An ordinary path has one reading. It serves one
-/// request at a time, and is reused.
+/// parameters of its segments, with slashes merged before or after dots are resolved, as a path or as a URL without its scheme. An ordinary
+/// path has one reading. It serves one request at a time, and is reused.
 /// </summary>
 internal sealed class RequestPath
 {
@@ -19,8 +19,14 @@ internal sealed class RequestPath
     /// <summary>How often what was decoded is decoded again.</summary>
     private const int MostRounds = 4;
 
-    /// <summary>The maximum number of readings: sixteen ways, and the decoded path as it is.</summary>
-    private const int MostReadings = 17;
+    /// <summary>How many ways there are to read what is decoded.</summary>
+    private const int Ways = 16;
+
+    /// <summary>The maximum number of readings of a path: one for each way, and the decoded path as it is.</summary>
+    private const int PathReadings = Ways + 1;
+
+    /// <summary>The maximum number of readings: those of the path, and those of the URL that it looks like.</summary>
+    private const int MostReadings = PathReadings + Ways;
 
     private static readonly SearchValues<byte> _special = SearchValues.Create("%;\\\0"u8);
 
@@ -77,7 +83,7 @@ internal sealed class RequestPath
             return;
         }
 
-        Reserve(MostReadings * path.Length);
+        Reserve(PathReadings * path.Length);
         if (_first.Length < path.Length)
         {
             _first = new byte[path.Length];
@@ -85,24 +91,18 @@ internal sealed class RequestPath
         }
 
         Keep(_first.AsSpan(0, Decode(path, isWhole: false, keepsSlashes: false)));
-        for (var way = 0; way < MostReadings - 1; way++)
+        for (var way = 0; way < Ways; way++)
         {
-            var isWhole = (way & 1) != 0;
-            var mergesFirst = (way & 2) != 0;
-            var hasParameters = (way & 4) != 0;
-            var length = Decode(path, isWhole, keepsSlashes: (way & 8) != 0);
-            if (!hasParameters)
-            {
-                length = DropParameters(length, isWhole);
-            }
+            KeepReading(way, DecodeIn(way, path));
+        }
 
-            if (mergesFirst)
+        if (IsReference(Decode(path, isWhole: true, keepsSlashes: false)))
+        {
+            Reserve(MostReadings * path.Length);
+            for (var way = 0; way < Ways; way++)
             {
-                length = Merge(length);
+                KeepReading(way, TakePathOfReference(DecodeIn(way, path)));
             }
-
-            length = ResolveDots(length);
-            Keep(_first.AsSpan(0, Merge(length)));
         }
     }
 
@@ -127,8 +127,65 @@ internal sealed class RequestPath
     {
         if (_room.Length < length)
         {
-            _room = new byte[length];
+            Array.Resize(ref _room, length);
         }
+    }
+
+    /// <summary>Decodes into the first buffer, in one of the ways.</summary>
+    private int DecodeIn(int way, ReadOnlySpan<byte> path) => Decode(path, isWhole: (way & 1) != 0, keepsSlashes: (way & 8) != 0);
+
+    /// <summary>Keeps what the first buffer has, in one of the ways.</summary>
+    private void KeepReading(int way, int length)
+    {
+        var isWhole = (way & 1) != 0;
+        var mergesFirst = (way & 2) != 0;
+        var hasParameters = (way & 4) != 0;
+        if (!hasParameters)
+        {
+            length = DropParameters(length, isWhole);
+        }
+
+        if (mergesFirst)
+        {
+            length = Merge(length);
+        }
+
+        length = ResolveDots(length);
+        Keep(_first.AsSpan(0, Merge(length)));
+    }
+
+    /// <summary>
+    /// Whether what the first buffer has is more than a path for a service that parses it as a URL: two slashes begin a host, and a query
+    /// or a fragment that was encoded ends the path.
+    /// </summary>
+    private bool IsReference(int length)
+    {
+        var text = _first.AsSpan(0, length);
+        return text.StartsWith("//"u8) || text.IndexOfAny((byte)'?', (byte)'#') >= 0;
+    }
+
+    /// <summary>Leaves the path of such a URL in the first buffer.</summary>
+    private int TakePathOfReference(int length)
+    {
+        var text = _first.AsSpan(0, length);
+        var end = text.IndexOfAny((byte)'?', (byte)'#');
+        text = end < 0 ? text : text[..end];
+        if (!text.StartsWith("//"u8))
+        {
+            return text.Length;
+        }
+
+        // Browsers' parsers, which node has too, take any number of slashes before the host.
+        var host = text.TrimStart((byte)'/');
+        var slash = host.IndexOf((byte)'/');
+        if (slash < 0)
+        {
+            return 1;
+        }
+
+        var path = host[slash..];
+        path.CopyTo(_first);
+        return path.Length;
     }
 
     private void Keep(ReadOnlySpan<byte> reading)
@@ -270,7 +327,8 @@ internal sealed class RequestPath
     }
 
     /// <summary>
-    /// Drops what follows a semicolon in each segment; where <paramref name="isWhole"/>, dots and spaces at its end too, as Windows does.
+    /// Drops what follows a semicolon in each segment; where <paramref name="isWhole"/>, dots at its end too, as Windows does, and white
+    /// space.
     /// </summary>
     private int DropParameters(int length, bool isWhole)
     {
@@ -285,7 +343,7 @@ internal sealed class RequestPath
             segment = semicolon < 0 ? segment : segment[..semicolon];
             if (isWhole && !segment.SequenceEqual("."u8) && !segment.SequenceEqual(".."u8))
             {
-                segment = segment.TrimEnd(". "u8);
+                segment = segment.TrimEnd(". \t\n\v\f\r"u8);
             }
 
             segment.CopyTo(_first.AsSpan(written));

@@ -26,7 +26,7 @@ internal sealed record HeaderTest(string Name, HeaderTestKind Kind, string Text)
     /// <param name="values">The values, one for each line.</param>
     /// <param name="isStrict">
     /// Whether there may be no doubt: one line, in the case in which the row is written. Otherwise one of the lines, or of their elements
-    /// between commas, will do, in any case.
+    /// between commas, or all lines together will do, in any case.
     /// </param>
     public bool Passes(string[] values, bool isStrict) => Kind switch
     {
@@ -34,9 +34,15 @@ internal sealed record HeaderTest(string Name, HeaderTestKind Kind, string Text)
         HeaderTestKind.Absent => values.Length == 0,
         HeaderTestKind.Equal when isStrict => values is [var only] && only == Text,
         HeaderTestKind.Contains when isStrict => values is [var only] && only.Contains(Text, StringComparison.Ordinal),
-        HeaderTestKind.Equal => Array.Exists(values, HasElement),
-        _ => Array.Exists(values, value => value.Contains(Text, StringComparison.OrdinalIgnoreCase)),
+        HeaderTestKind.Equal => Array.Exists(values, HasElement) || (values.Length > 1 && HasElement(Join(values))),
+        _ => Array.Exists(values, Contains) || (values.Length > 1 && Contains(Join(values))),
     };
+
+    /// <summary>The lines as one, as services make it of them.</summary>
+    private string Join(string[] values) =>
+        string.Join(Name.Equals("Cookie", StringComparison.OrdinalIgnoreCase) ? "; " : ", ", values);
+
+    private bool Contains(string value) => value.Contains(Text, StringComparison.OrdinalIgnoreCase);
 
     private bool HasElement(string value)
     {

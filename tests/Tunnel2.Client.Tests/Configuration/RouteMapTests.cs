@@ -46,6 +46,8 @@ public sealed class RouteMapTests
     [InlineData("/api/..%2f..%2fsecret")]
     [InlineData("/api/%252e%252e/secret")]
     [InlineData("//api")]
+    [InlineData("//host/api")]
+    [InlineData("/api%3fx")]
     [InlineData("/./api")]
     [InlineData("/api;v=1/x")]
     [InlineData("/api%2Fv2")]

@@ -66,7 +66,7 @@ public sealed class RequestPathTests
     {
         var random = new Random(20_261_124);
         var path = new RequestPath();
-        byte[] alphabet = [.. "/%.;\\25ecf0au"u8, 0, 0xC0, 0xAF, 0xFF];
+        byte[] alphabet = [.. "/%.;\\25ecf0au3?"u8, 0, 0xC0, 0xAF, 0xFF];
         for (var i = 0; i < 20_000; i++)
         {
             var bytes = new byte[random.Next(0, 40)];
@@ -76,7 +76,7 @@ public sealed class RequestPathTests
             }
 
             path.Read([(byte)'/', .. bytes]);
-            Assert.InRange(path.Count, 1, 17);
+            Assert.InRange(path.Count, 1, 33);
             for (var j = 0; j < path.Count; j++)
             {
                 Assert.Equal((byte)'/', path[j][0]);

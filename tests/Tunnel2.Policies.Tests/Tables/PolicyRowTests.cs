@@ -15,6 +15,8 @@ public sealed class PolicyRowTests
         "/a/..%5cadmin", "/%5cadmin",
         "/admin%00", "/admin%20", "/admin.", "/a//../admin", "/a/b/../../admin", "/%c1%a1dmin", "/a%c0%af..%c0%afadmin",
         "/.;/admin", "/;a/admin", "/%2e/admin", "/%252e%252e/admin", "/public/../admin/x", "/admin/../admin",
+        "//host/admin", "///host/admin/x", "//host//x/../admin", "/%2fhost/admin", "/%252fhost/admin", "/%5c%5chost/admin",
+        "/admin%3fx", "/admin%23x", "/admin%253fx", "//host/admin%3fx", "/admin%0a", "/admin%0d%0a", "/admin%09/x", "/admin%2509",
     ];
 
     [Theory]
@@ -36,6 +38,8 @@ public sealed class PolicyRowTests
     [InlineData("/PUBLIC/a")]
     [InlineData("/public/..%5cadmin")]
     [InlineData("/public%00/../x")]
+    [InlineData("//public/a")]
+    [InlineData("//public/public/../x")]
     public void An_allow_row_wants_each_reading(string path) => Assert.Equal(
         PolicyCondition.Path,
         RowOf("""{ "path": "/public/**", "allow": true }, { "deny": true }""").FindObstacle(new Request { Target = path }));
@@ -43,6 +47,7 @@ public sealed class PolicyRowTests
     [Theory]
     [InlineData("/public/a%20b")]
     [InlineData("/public//a")]
+    [InlineData("/public/a%3fb")]
     [InlineData("/public/group%2frepo")]
     [InlineData("/public/%C3%A4")]
     public void An_allow_row_takes_harmless_spellings(string path) => Assert.Null(
@@ -74,7 +79,12 @@ public sealed class PolicyRowTests
     [InlineData("""{ "X-A": "b" }""", true, "a", "b")]
     [InlineData("""{ "X-A": "b" }""", true, "a, b")]
     [InlineData("""{ "X-A": "b" }""", false, "bb")]
+    [InlineData("""{ "X-A": "a, b" }""", true, "A", "b")]
+    [InlineData("""{ "X-A": "a, b" }""", false, "b", "a")]
     [InlineData("""{ "X-A": "*b*" }""", true, "aBc")]
+    [InlineData("""{ "X-A": "*a, b*" }""", true, "xa", "bx")]
+    [InlineData("""{ "Cookie": "a=1; b=2" }""", true, "a=1", "b=2")]
+    [InlineData("""{ "Cookie": "*a=1; b=2*" }""", true, "x=0; a=1", "b=2; c=3")]
     [InlineData("""{ "X-A": true }""", true, "")]
     [InlineData("""{ "X-A": true }""", false)]
     [InlineData("""{ "X-A": false }""", true)]
@@ -133,6 +143,6 @@ public sealed class PolicyRowTests
 
         public override string? Country => Land;
 
-        public override string[] Values(string name, bool withLookalikes) => name == "X-A" ? Lines : [];
+        public override string[] Values(string name, bool withLookalikes) => name is "X-A" or "Cookie" ? Lines : [];
     }
 }
