@@ -45,13 +45,16 @@ internal static class PolicyTestCommand
         {
             PolicyCondition? obstacle = row.FindObstacle(request!);
             walk.Add((row, obstacle));
-            if (obstacle is null && (row.End != PolicyEnd.None || row.BodyLimit < request!.BodyLength))
+            if (obstacle is null && row.End != PolicyEnd.None)
             {
                 break;
             }
         }
 
-        bool isStopped = walk[^1] is (var last, null) && (last.End > PolicyEnd.Allow || last.BodyLimit < request!.BodyLength);
+        // The server too judges the body's length after the walk: a row that ends it has the first word.
+        bool isAnswered = walk[^1] is ({ End: > PolicyEnd.Allow }, null);
+        request!.HasLargeBody = !isAnswered && walk.Any(step => step.Obstacle is null && step.Row.BodyLimit < request.BodyLength);
+        bool isStopped = isAnswered || request.HasLargeBody;
         return console.IsJson
             ? await WriteJsonAsync(console, walk, request!, isStopped)
             : await WriteAsync(console, policy, walk, request!, isStopped);
@@ -145,7 +148,8 @@ internal static class PolicyTestCommand
         {
             does.Add(FormattableString.Invariant($"a body of at most {limit} bytes")
                 + (limit < request.BodyLength
-                    ? FormattableString.Invariant($", and it has {request.BodyLength} (413 request-body-too-large)")
+                    ? FormattableString.Invariant($", and it has {request.BodyLength}")
+                        + (request.HasLargeBody ? " (413 request-body-too-large)" : "")
                     : ""));
         }
 
@@ -194,6 +198,9 @@ internal static class PolicyTestCommand
 
         public long BodyLength { get; private set; }
 
+        /// <summary>Whether a row refuses its body, and no other row has answered before.</summary>
+        public bool HasLargeBody { get; set; }
+
         public override ReadOnlySpan<byte> Method => Encoding.ASCII.GetBytes(MethodText);
 
         public override RequestPath Path => _path;
@@ -219,7 +226,7 @@ internal static class PolicyTestCommand
             string method = space < 0 ? "GET" : text[..space];
             string target = text[(space + 1)..].Trim();
             if (!FieldNames.IsToken(method) || !target.StartsWith('/') || target.Length > LongestTarget
-                || target.Any(static c => c is <= ' ' or >= '\x7f'))
+                || target.Any(static c => c is <= ' ' or >= '\x7f' or '#') || target.Split('?')[0].Contains('\\', StringComparison.Ordinal))
             {
                 return "--request: is not a method and a path, such as 'GET /admin'; write other characters as %XX";
             }

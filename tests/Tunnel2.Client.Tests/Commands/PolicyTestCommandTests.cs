@@ -64,6 +64,23 @@ public sealed class PolicyTestCommandTests : IDisposable
         Assert.DoesNotContain("s3cret", _output.ToString(), StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("POST /denied", "row 2: matches: deny (403 policy-denied)")]
+    [InlineData("POST /answered", "row 3: matches: answer (200")]
+    public async Task A_body_that_is_too_large_is_judged_after_the_walk_as_the_server_does(string request, string words)
+    {
+        const string LimitFirst =
+            """[ { "body-limit": 10 }, { "path": "/denied", "deny": true }, { "path": "/answered", "answer": {} }, { "timeout": "9s" } ]""";
+        Assert.Equal(5, await RunAsync(LimitFirst, "--request", request, "--body", "11"));
+        Assert.Contains("row 1: matches: a body of at most 10 bytes, and it has 11\n", _output.ToString(), StringComparison.Ordinal);
+        Assert.Contains(words, _output.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain("413", _output.ToString(), StringComparison.Ordinal);
+
+        Assert.Equal(5, await RunAsync(LimitFirst, "--request", "POST /", "--body", "11"));
+        Assert.Contains("and it has 11 (413 request-body-too-large)\n", _output.ToString(), StringComparison.Ordinal);
+        Assert.Contains("row 4: matches: the answer begins within 9 s\n", _output.ToString(), StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task Json_has_the_same()
     {
@@ -78,6 +95,8 @@ public sealed class PolicyTestCommandTests : IDisposable
     [Theory]
     [InlineData("--request", "GET admin")]
     [InlineData("--request", "GET /a b")]
+    [InlineData("--request", "GET /a#b")]
+    [InlineData("--request", "GET /a\\b")]
     [InlineData("--request", "/", "--header", "nonsense")]
     [InlineData("--request", "/", "--address", "host")]
     [InlineData("--request", "/", "--country", "Germany")]
