@@ -73,6 +73,9 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
     /// </summary>
     internal string? UntrustedFingerprint { get; init; }
 
+    /// <summary>The way whose port does not speak TLS, where TLS failed because of it. Otherwise null.</summary>
+    internal UplinkWay? WithoutTls { get; init; }
+
     /// <summary>Makes the user's words for <paramref name="reason"/>.</summary>
     /// <param name="server">Where the agent tried to connect.</param>
     /// <param name="reason">Why it failed.</param>
@@ -156,12 +159,19 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
     }
 
     /// <summary>Makes the words for a server that was not reached because of the proxy.</summary>
-    /// <param name="server">The server.</param>
+    /// <param name="server">Where the proxy was to connect.</param>
+    /// <param name="way">What that port of the server is for.</param>
     /// <param name="proxy">The proxy; its user and password are not shown.</param>
     /// <param name="reason">One of the four about proxies.</param>
     /// <param name="detail">What happened at the proxy, to follow its name.</param>
-    internal static ConnectFailure AtProxy(ServerEndpoint server, ProxyAddress proxy, ConnectFailureReason reason, string detail) =>
-        new(reason, $"Cannot reach the server at {server}: the proxy {proxy} {PlainText.Clean(detail).TrimEnd('.')}.");
+    internal static ConnectFailure AtProxy(
+        ServerEndpoint server, UplinkWay way, ProxyAddress proxy, ConnectFailureReason reason, string detail)
+    {
+        string words = $"the proxy {proxy} {PlainText.Clean(detail).TrimEnd('.')}";
+        return way == UplinkWay.WebSocket
+            ? AtWebSocket(server, words, reason)
+            : new ConnectFailure(reason, $"Cannot reach the server at {server}: {words}{(words.EndsWith('?') ? "" : ".")}");
+    }
 
     /// <summary>Makes the words for a public port that does not open a WebSocket.</summary>
     /// <param name="server">The server's public address.</param>

@@ -162,18 +162,19 @@ internal sealed class UplinkDialer
                 if (proxy.Kind == ProxyKind.Https)
                 {
                     (var encrypted, failure) = await ProxyTlsClient.OpenAsync(
-                        transport, proxy, server, _timeProvider, deadline).ConfigureAwait(false);
+                        transport, proxy, server, way, _timeProvider, deadline).ConfigureAwait(false);
                     transport = encrypted ?? transport;
                 }
 
                 failure ??= proxy.Kind == ProxyKind.Socks5
-                    ? await SocksProxy.OpenAsync(transport, proxy, server).ConfigureAwait(false)
-                    : await HttpProxy.OpenAsync(transport, proxy, server).ConfigureAwait(false);
+                    ? await SocksProxy.OpenAsync(transport, proxy, server, way).ConfigureAwait(false)
+                    : await HttpProxy.OpenAsync(transport, proxy, server, way).ConfigureAwait(false);
             }
             catch (IOException)
             {
                 failure = ConnectFailure.AtProxy(
                     server,
+                    way,
                     proxy,
                     ConnectFailureReason.ProxyFailed,
                     deadline.IsCancellationRequested ? "took the connection and did not answer in time" : "cut the connection");
@@ -189,7 +190,7 @@ internal sealed class UplinkDialer
         return (null, null, failure ?? AtProxy(proxy, "no answer in time"));
 
         ConnectFailure AtProxy(ProxyAddress address, string detail) =>
-            ConnectFailure.AtProxy(server, address, ConnectFailureReason.ProxyUnreachable, $"cannot be reached ({detail})");
+            ConnectFailure.AtProxy(server, way, address, ConnectFailureReason.ProxyUnreachable, $"cannot be reached ({detail})");
     }
 
     private static string Words(Exception exception) => exception is not SocketException socket ? "no answer in time"

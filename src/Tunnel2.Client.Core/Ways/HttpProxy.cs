@@ -19,9 +19,11 @@ internal static class HttpProxy
     /// <param name="transport">A connection to the proxy; the caller aborts it when the proxy takes too long.</param>
     /// <param name="proxy">The proxy.</param>
     /// <param name="server">The server.</param>
+    /// <param name="way">What that port of the server is for; messages name it.</param>
     /// <returns>Why there is no tunnel; null: there is one.</returns>
     /// <exception cref="IOException">The connection failed or was aborted.</exception>
-    public static async Task<ConnectFailure?> OpenAsync(IByteTransport transport, ProxyAddress proxy, ServerEndpoint server)
+    public static async Task<ConnectFailure?> OpenAsync(
+        IByteTransport transport, ProxyAddress proxy, ServerEndpoint server, UplinkWay way = UplinkWay.Direct)
     {
         await transport.SendAsync(Request(proxy, server)).ConfigureAwait(false);
         var answer = new AnswerHead();
@@ -46,7 +48,7 @@ internal static class HttpProxy
             _ => null,
         };
 
-        ConnectFailure Fail(ConnectFailureReason reason, string detail) => ConnectFailure.AtProxy(server, proxy, reason, detail);
+        ConnectFailure Fail(ConnectFailureReason reason, string detail) => ConnectFailure.AtProxy(server, way, proxy, reason, detail);
     }
 
     private static byte[] Request(ProxyAddress proxy, ServerEndpoint server)

@@ -27,20 +27,22 @@ internal static class SocksProxy
     /// <param name="transport">A connection to the proxy; the caller aborts it when the proxy takes too long.</param>
     /// <param name="proxy">The proxy.</param>
     /// <param name="server">The server.</param>
+    /// <param name="way">What that port of the server is for; messages name it.</param>
     /// <returns>Why there is no tunnel; null: there is one.</returns>
     /// <exception cref="IOException">The connection failed or was aborted.</exception>
-    public static async Task<ConnectFailure?> OpenAsync(IByteTransport transport, ProxyAddress proxy, ServerEndpoint server)
+    public static async Task<ConnectFailure?> OpenAsync(
+        IByteTransport transport, ProxyAddress proxy, ServerEndpoint server, UplinkWay way = UplinkWay.Direct)
     {
         try
         {
             return await NegotiateAsync(transport, proxy, server).ConfigureAwait(false) is var (reason, detail)
-                ? ConnectFailure.AtProxy(server, proxy, reason, detail)
+                ? ConnectFailure.AtProxy(server, way, proxy, reason, detail)
                 : null;
         }
         catch (EndOfStreamException)
         {
             return ConnectFailure.AtProxy(
-                server, proxy, ConnectFailureReason.ProxyFailed, "closed the connection within the SOCKS handshake");
+                server, way, proxy, ConnectFailureReason.ProxyFailed, "closed the connection within the SOCKS handshake");
         }
     }
 

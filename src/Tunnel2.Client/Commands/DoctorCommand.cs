@@ -177,6 +177,7 @@ internal static class DoctorCommand
             null => ([tls, version, token], urls),
             { Rejection.Reason: RejectionReason.NameNotAllowed or RejectionReason.NameTaken or RejectionReason.NameKept } =>
                 ([tls, version, token, Finding.Skipped("public", NoUrl)], urls),
+            { Failure.WithoutTls: { } way } => ([Finding.Wrong("tls", end.Message, RemedyWithoutTls(way))], urls),
             { Failure.Reason: ConnectFailureReason.TlsFailed } => (
                 [
                     Finding.Wrong(
@@ -206,6 +207,12 @@ internal static class DoctorCommand
         _ when options.Proxy is not null => "correct --proxy or HTTPS_PROXY; --proxy off goes without one",
         _ => $"start the server, correct --server, or open its {PortOf(options)} in the firewall",
     };
+
+    /// <summary>No trust in a certificate helps where none is shown.</summary>
+    private static string RemedyWithoutTls(UplinkWay way) => way == UplinkWay.WebSocket
+        ? "the port does not speak TLS: name the server's HTTPS port, --server wss://HOST:PORT; ws:// goes without TLS, on a safe network"
+        : "the port does not speak TLS: name the uplink port, --server HOST:PORT, or let the server encrypt it "
+            + "(Tunnel2:Uplink:Certificate); tcp:// before its name goes without TLS, on a safe network";
 
     /// <summary>The port that agents cannot do without.</summary>
     private static string PortOf(AgentOptions options) => options.Uplink == UplinkWay.WebSocket ? "public port" : "uplink port";

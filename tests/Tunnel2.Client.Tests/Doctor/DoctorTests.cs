@@ -84,6 +84,30 @@ public sealed class DoctorTests
     }
 
     [Theory]
+    [InlineData("--server tls://127.0.0.1:1", "name the uplink port", "tcp:// before its name goes without TLS")]
+    [InlineData("--server wss://127.0.0.1:1", "name the server's HTTPS port", "ws:// goes without TLS")]
+    public async Task Where_the_port_does_not_speak_TLS_no_trust_in_a_certificate_is_the_remedy(string flags, params string[] words)
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        Assert.Equal(5, await AgentCli.RunAsync(
+            ("doctor " + flags).Split(' '), static _ => null,
+            _ => new Runner((options, events) =>
+            {
+                ConnectFailure failure = ConnectFailure.Create(
+                    options.ServerOn(options.Uplink), options.Uplink, ConnectFailureReason.TlsFailed, "no TLS");
+                events.ConnectionEnded(ConnectionEnd.Unreachable(failure with { WithoutTls = options.Uplink }));
+                return Task.FromResult(4);
+            }),
+            output, TextWriter.Null, TestContext.Current.CancellationToken));
+
+        string text = output.ToString();
+        Assert.Contains("-> the port does not speak TLS: ", text, StringComparison.Ordinal);
+        Assert.All(words, word => Assert.Contains(word, text, StringComparison.Ordinal));
+        Assert.DoesNotContain("login", text, StringComparison.Ordinal);
+        Assert.DoesNotContain("--server-ca", text, StringComparison.Ordinal);
+    }
+
+    [Theory]
     [InlineData("--server wss://127.0.0.1:1", 1)]
     [InlineData("--server 127.0.0.1 --uplink wss --public-port 1", 1)]
     public async Task Where_only_the_public_port_is_used_it_is_the_one_that_is_looked_at(string flags, int port)

@@ -118,7 +118,7 @@ public sealed class UplinkDialerTests
             await own.SendAsync("SSH-2.0-OpenSSH_9.6\r\n"u8.ToArray());
             var (transport, end) = await dialling;
             Assert.Null(transport);
-            Assert.Equal(ConnectionEndReason.ServerUnreachable, end!.Reason);
+            Assert.Equal((ConnectionEndReason.ServerUnreachable, UplinkWay.Direct), (end!.Reason, end.Failure!.WithoutTls));
             Assert.False(own.Incoming.IsOpen);
         });
     }
@@ -142,6 +142,31 @@ public sealed class UplinkDialerTests
     }
 
     [Theory]
+    [InlineData(ProxyKind.Http, null, "cannot be reached (its name has no address).")]
+    [InlineData(ProxyKind.Http, "HTTP/1.1 403 Forbidden\r\n\r\n", "answered 403 Forbidden and does not connect to that port.")]
+    [InlineData(ProxyKind.Https, "HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak TLS at this port: is it a proxy of http://?")]
+    [InlineData(ProxyKind.Socks5, "HTTP/1.1 400 Bad Request\r\n\r\n", "answers in HTTP, not in SOCKS 5: write it http://.")]
+    public Task A_proxy_before_the_public_port_fails_with_words_about_that_way(ProxyKind kind, string? answer, string words) =>
+        TestEngine.RunAsync(EngineKind.Pool, async engine =>
+        {
+            var server = new MemoryServer(engine);
+            var options = _webSocket with { Proxy = new ProxyAddress(kind, "proxy.example.com", 3128) };
+            var dialling = Dialer(
+                options, answer is null ? _ => throw new SocketException((int)SocketError.HostNotFound) : server.ConnectAsync).DialAsync(
+                UplinkWay.WebSocket, joins: false, hasOtherWay: false, CancellationToken.None);
+            if (answer is not null)
+            {
+                var own = await server.AcceptAsync();
+                await own.ReceiveAsync(new byte[16 * 1024]);
+                await own.SendAsync(System.Text.Encoding.Latin1.GetBytes(answer));
+            }
+
+            var (_, end) = await dialling;
+            Assert.Equal(
+                $"Cannot open an uplink over WebSocket at tunnel.example.com:443: the proxy {options.Proxy} {words}", end!.Message);
+        });
+
+    [Theory]
     [InlineData("SSH-2.0-OpenSSH_9.6\r\n", "TLS failed (what answers at this port does not speak TLS; is it the server's HTTPS port?).")]
     [InlineData("\0\0\u0006\u0003\0\0\0\0", "TLS failed (this is the server's uplink port, and not its public port).")]
     public Task A_public_port_without_TLS_is_named(string answer, string words) => TestEngine.RunAsync(EngineKind.Pool, async engine =>
@@ -154,6 +179,7 @@ public sealed class UplinkDialerTests
         await own.SendAsync(System.Text.Encoding.Latin1.GetBytes(answer));
         var (_, end) = await dialling;
         Assert.Equal("Cannot open an uplink over WebSocket at tunnel.example.com:443: " + words, end!.Message);
+        Assert.Equal(UplinkWay.WebSocket, end.Failure!.WithoutTls);
     });
 
     [Theory]

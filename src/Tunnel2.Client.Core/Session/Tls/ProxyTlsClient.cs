@@ -15,11 +15,17 @@ internal static class ProxyTlsClient
     /// <param name="transport">The connection; the encrypted transport owns it when there is one, otherwise it stays the caller's.</param>
     /// <param name="proxy">The proxy, whose name is checked.</param>
     /// <param name="server">The server behind it.</param>
+    /// <param name="way">What that port of the server is for; messages name it.</param>
     /// <param name="timeProvider">Time.</param>
     /// <param name="deadline">Aborts the connection.</param>
     /// <returns>The encrypted transport, or why there is none.</returns>
     public static async Task<(IUplinkTransport? Transport, ConnectFailure? Failure)> OpenAsync(
-        IUplinkTransport transport, ProxyAddress proxy, ServerEndpoint server, TimeProvider timeProvider, CancellationToken deadline)
+        IUplinkTransport transport,
+        ProxyAddress proxy,
+        ServerEndpoint server,
+        UplinkWay way,
+        TimeProvider timeProvider,
+        CancellationToken deadline)
     {
         X509Certificate2Collection? authorities;
         try
@@ -55,6 +61,6 @@ internal static class ProxyTlsClient
             _ => (null, Fail($"refuses TLS ({result.Detail.TrimEnd('.')})")),
         };
 
-        ConnectFailure Fail(string detail) => ConnectFailure.AtProxy(server, proxy, ConnectFailureReason.ProxyFailed, detail);
+        ConnectFailure Fail(string detail) => ConnectFailure.AtProxy(server, way, proxy, ConnectFailureReason.ProxyFailed, detail);
     }
 }

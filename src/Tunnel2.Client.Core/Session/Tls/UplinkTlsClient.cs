@@ -70,13 +70,15 @@ internal sealed class UplinkTlsClient
     private ConnectFailure Describe(TlsHandshakeResult result, ServerTrust trust) => result.Status switch
     {
         TlsHandshakeStatus.NotTls when _isHttp && IsReject(result.FirstBytes.Span) =>
-            Fail("this is the server's uplink port, and not its public port"),
+            FailWithoutTls("this is the server's uplink port, and not its public port"),
         TlsHandshakeStatus.NotTls when IsReject(result.FirstBytes.Span) =>
-            Fail(
+            FailWithoutTls(
                 $"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server "
                     + $"tcp://{_server} where the network is safe"),
-        TlsHandshakeStatus.NotTls when _isHttp => Fail("what answers at this port does not speak TLS; is it the server's HTTPS port?"),
-        TlsHandshakeStatus.NotTls => Fail("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
+        TlsHandshakeStatus.NotTls when _isHttp =>
+            FailWithoutTls("what answers at this port does not speak TLS; is it the server's HTTPS port?"),
+        TlsHandshakeStatus.NotTls =>
+            FailWithoutTls("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
         TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, Way, ConnectFailureReason.NotTunnel2),
         TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, Way, ConnectFailureReason.TimedOut),
         _ when trust.Problem is { } problem => Fail(problem) with { UntrustedFingerprint = trust.Untrusted },
@@ -88,6 +90,8 @@ internal sealed class UplinkTlsClient
 
     /// <summary>A frame of ours begins with a length far below 2^16; a TLS record never does.</summary>
     private static bool IsReject(ReadOnlySpan<byte> first) => first.Length >= 4 && first[0] == 0;
+
+    private ConnectFailure FailWithoutTls(string detail) => Fail(detail) with { WithoutTls = Way };
 
     private ConnectFailure Fail(string detail) => ConnectFailure.Create(_server, Way, ConnectFailureReason.TlsFailed, detail);
 }
