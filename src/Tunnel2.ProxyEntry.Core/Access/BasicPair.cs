@@ -16,7 +16,7 @@ internal static class BasicPair
     /// <param name="value">The field's value.</param>
     /// <param name="destination">Room for <see cref="LongestValue"/> bytes.</param>
     /// <param name="pair">User, colon and password, in the destination.</param>
-    /// <returns>Where the colon is; -1 when the value is no such pair.</returns>
+    /// <returns>Where the colon is; -1 when the value is no such pair, or has control characters, which RFC 7617 forbids.</returns>
     public static int TryDecode(ReadOnlySpan<byte> value, Span<byte> destination, out ReadOnlySpan<byte> pair)
     {
         pair = default;
@@ -27,6 +27,12 @@ internal static class BasicPair
 
         var status = Base64.DecodeFromUtf8(value[Scheme.Length..].Trim(" "u8), destination, out _, out var length);
         if (status != OperationStatus.Done)
+        {
+            return -1;
+        }
+
+        // Not least NUL: for the hash (HMAC) a password with some at its end is the same as without them.
+        if (destination[..length].ContainsAnyInRange((byte)0, (byte)0x1F) || destination[..length].Contains((byte)0x7F))
         {
             return -1;
         }

@@ -28,6 +28,9 @@ public sealed class BasicPairTests
     [InlineData("BasicYWxpY2U6c2VjcmV0")]
     [InlineData("Bearer YWxpY2U6c2VjcmV0")]
     [InlineData("Basic YWxpY2U6c2VjcmV0, Basic YTpi")]
+    [InlineData("Basic YWxpY2U6c2VjcmV0AA==")]
+    [InlineData("Basic YWxpY2U6c2VjCXJldA==")]
+    [InlineData("Basic YWx/aWNlOnNlY3JldA==")]
     public void What_is_no_pair_is_none(string value) =>
         Assert.Equal(-1, BasicPair.TryDecode(Encoding.ASCII.GetBytes(value), new byte[BasicPair.LongestValue], out _));
 
