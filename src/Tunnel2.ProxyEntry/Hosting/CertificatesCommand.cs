@@ -85,6 +85,12 @@ internal static class CertificatesCommand
             output.WriteLine(one.ToString());
         }
 
+        if (found.Count == 0)
+        {
+            output.WriteLine("there is no certificate in the settings"
+                + (settings.Acme.Directory is { } directory ? $", and {directory.Host} has issued none yet" : ""));
+        }
+
         return 0;
     }
 
