@@ -226,6 +226,26 @@ public sealed class DashboardPageTests(Chromium browser) : IClassFixture<Chromiu
     }
 
     [Fact]
+    public async Task Without_the_token_it_says_nothing_about_the_server()
+    {
+        await using var entry = await EntryFixture.StartAsync(null, "Admin:Token=s3cret-token");
+        await using var page = await browser.OpenAsync(entry.Admin, "", isLive: false);
+        await page.WaitForStateAsync("token");
+        await page.WaitForTextAsync(".certificates .note", "Waiting for the first reading.");
+        Assert.DoesNotContain("No error in this time", await page.Page.InnerTextAsync("main"), StringComparison.Ordinal);
+        await page.FollowAsync("requests");
+        Assert.False(await page.Page.Locator(".list > .empty").IsVisibleAsync());
+        await page.FollowAsync("");
+        await page.Page.FillAsync("#token", "s3cret-token");
+        await page.Page.Keyboard.PressAsync("Enter");
+        await page.WaitForTextAsync(".certificates .note", "every listener is without TLS");
+        await page.WaitForTextAsync(".note", "No error in this time");
+        page.ForgetLostConnections();
+        page.ForgetStatus(401);
+        page.AssertClean();
+    }
+
+    [Fact]
     public async Task With_a_token_it_asks_and_keeps_it_in_the_tab()
     {
         await using var entry = await EntryFixture.StartAsync(null, "Admin:Token=s3cret-token");

@@ -30,11 +30,11 @@ export const tableHead = (names, left = 1) => h('thead', null, h('tr', null,
 /** A caption for screen readers. */
 export const caption = text => h('caption', { class: 'hidden', text });
 
-/** A block with a table. `draw` gets rows of `cells`, texts, and a `kind`, bad or warn; an empty table says so. */
+/** A block with a table. `draw` gets rows of `cells`, texts, and a `kind`, bad or warn; an empty table says so, and one before it waits. */
 export function tableBlock(title, heads, emptyText) {
   const body = h('tbody');
   const region = scroll(title, h('table', null, caption(title), tableHead(heads), body));
-  const empty = h('p', { class: 'note', text: emptyText });
+  const empty = h('p', { class: 'note', text: 'Waiting for the first reading.' });
   const element = h('section', { class: 'block' }, h('h2', { text: title }), region, empty);
   let drawn = '';
   return {
@@ -43,6 +43,7 @@ export function tableBlock(title, heads, emptyText) {
       const text = JSON.stringify(rows);
       if (text === drawn) return;
       drawn = text;
+      setText(empty, emptyText);
       region.hidden = rows.length === 0;
       empty.hidden = rows.length > 0;
       body.replaceChildren(...rows.map(({ cells, kind }) => h('tr', { class: kind }, cells.map((cell, i) => i === 0

@@ -163,7 +163,7 @@ function open({ state }) {
     // A server that has just begun has no quarter of an hour to show.
     const from = Math.max(to - span, Math.min(samples[0]?.t ?? to, to - shortest));
     for (const each of charts) each.draw(samples, from, to);
-    errors.draw(errorRows(samples, state.info));
+    if (state.info) errors.draw(errorRows(samples, state.info));
     if (load) {
       loops.draw(load.loops.map((one, i) => ({ kind: one >= 0.95 ? 'bad' : null, cells: [String(i), share(one)] })));
       health.draw(healthRows(load, state.info));
