@@ -11,7 +11,9 @@ internal readonly record struct PortRange(int First, int Last)
     /// <summary>How many ports it has.</summary>
     public int Count => Last - First + 1;
 
-    /// <summary>How many of them are for one agent where no setting says it: a quarter, at least ten. So it has all of a small range.</summary>
+    /// <summary>
+    /// How many one agent has at most where no setting says it: a quarter, and at least ten. So it may have all of a small range.
+    /// </summary>
     public int PartOfOne => Math.Min(Count, Math.Max(10, Count / 4));
 
     /// <summary>Whether a port is in it.</summary>
