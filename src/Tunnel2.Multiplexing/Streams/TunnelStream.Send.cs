@@ -86,7 +86,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
 
             Debug.Assert(!_writeWaiting && !_endQueued, "One producer, and nothing after the end.");
 
-            bodyTaken = TakeCreditUnsynchronized(Math.Min(body.Length, ProtocolLimits.MaxDataLength), park: null, withHead: true);
+            bodyTaken = TakeCreditUnsynchronized(Math.Min(body.Length, ProtocolLimits.MaxDataLength), parkForUplink: false, withHead: true);
             end &= bodyTaken == body.Length;
             var length = Before + blockLength + bodyTaken;
             if (building.Length < length || (bodyTaken < body.Length && building.Length / 2 >= length))
@@ -283,7 +283,7 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
         pool.Return(frame);
     }
 
-    private int TakeCreditUnsynchronized(int wanted, TunnelStream? park, bool withHead = false)
+    private int TakeCreditUnsynchronized(int wanted, bool parkForUplink, bool withHead = false)
     {
         if (wanted == 0)
         {
@@ -296,11 +296,11 @@ internal sealed partial class TunnelStream : IValueTaskSource<StreamSendStatus>
             return 0;
         }
 
-        var granted = withHead ? _sending.TakeCreditWithHead(taken) : _sending.TakeCredit(taken, park);
+        var granted = withHead ? _sending.TakeCreditWithHead(taken) : _sending.TakeCredit(taken, parkForUplink ? this : null);
         if (granted < taken)
         {
             _sendCredit.TryAdd(taken - granted);
-            _parked |= park is not null && granted == 0;
+            _parked |= parkForUplink && granted == 0;
         }
 
         return granted;

@@ -205,7 +205,7 @@ internal sealed partial class TunnelStream
         var count = Math.Min(_pending.Length, Math.Min(ProtocolLimits.MaxDataLength, room.Length - FrameHeader.Size));
         if (count > 0)
         {
-            count = TakeCreditUnsynchronized(count, _parked ? null : this);
+            count = TakeCreditUnsynchronized(count, parkForUplink: !_parked);
             if (count == 0)
             {
                 return 0;
