@@ -44,8 +44,13 @@ internal sealed class RouteMap
             found = Unclear;
         }
 
+        if (found >= 0 && !CanBeStripped(path, found, readings))
+        {
+            found = Unclear;
+        }
+
         readings.Release();
-        return found >= 0 && IsSpelledOtherwise(path, found) ? Unclear : found;
+        return found;
     }
 
     private int FindRead(ReadOnlySpan<byte> path, RequestPath readings)
@@ -81,17 +86,22 @@ internal sealed class RouteMap
         return None;
     }
 
-    /// <summary>What is taken off a path has to be there letter by letter.</summary>
-    private bool IsSpelledOtherwise(ReadOnlySpan<byte> path, int found)
+    /// <summary>
+    /// What is taken off a path has to be there letter by letter, and what is left must not begin with a host: the service would read
+    /// another path than the server's policies judged.
+    /// </summary>
+    private bool CanBeStripped(ReadOnlySpan<byte> path, int found, RequestPath readings)
     {
         foreach (var (prefix, route, isStripped) in _prefixes)
         {
-            if (route == found)
+            if (route == found && isStripped)
             {
-                return isStripped && !(path.StartsWith(prefix) && (path.Length == prefix.Length || path[prefix.Length] == (byte)'/'));
+                return path.StartsWith(prefix)
+                    && (path.Length == prefix.Length || path[prefix.Length] == (byte)'/')
+                    && !readings.BeginsWithHost(path[prefix.Length..]);
             }
         }
 
-        return false;
+        return true;
     }
 }

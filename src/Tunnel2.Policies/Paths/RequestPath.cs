@@ -84,12 +84,7 @@ internal sealed class RequestPath
         }
 
         Reserve(PathReadings * path.Length);
-        if (_first.Length < path.Length)
-        {
-            _first = new byte[path.Length];
-            _second = new byte[path.Length];
-        }
-
+        ReserveWork(path.Length);
         Keep(_first.AsSpan(0, Decode(path, isWhole: false, keepsSlashes: false)));
         for (var way = 0; way < Ways; way++)
         {
@@ -104,6 +99,14 @@ internal sealed class RequestPath
                 KeepReading(way, TakePathOfReference(DecodeIn(way, path)));
             }
         }
+    }
+
+    /// <summary>Whether a path begins with a host for a service that parses it as a URL. The readings stay as they are.</summary>
+    /// <param name="path">A path of at most <see cref="MaxLength"/> bytes.</param>
+    public bool BeginsWithHost(ReadOnlySpan<byte> path)
+    {
+        ReserveWork(path.Length);
+        return _first.AsSpan(0, Decode(path, isWhole: true, keepsSlashes: false)).StartsWith("//"u8);
     }
 
     /// <summary>Gives up large buffers, so that an idle connection does not hold them.</summary>
@@ -128,6 +131,15 @@ internal sealed class RequestPath
         if (_room.Length < length)
         {
             Array.Resize(ref _room, length);
+        }
+    }
+
+    private void ReserveWork(int length)
+    {
+        if (_first.Length < length)
+        {
+            _first = new byte[length];
+            _second = new byte[length];
         }
     }
 

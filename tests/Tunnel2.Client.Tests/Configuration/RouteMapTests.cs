@@ -64,6 +64,21 @@ public sealed class RouteMapTests
     [InlineData("/docs%2Fa")]
     public void A_prefix_that_is_taken_off_has_to_be_spelled_plainly(string target) => Assert.Equal(RouteMap.Unclear, Find(target));
 
+    [Theory]
+    [InlineData("/docs//host/admin")]
+    [InlineData("/docs/%2fhost/admin")]
+    [InlineData("/docs/\\host/admin")]
+    [InlineData("/docs/%255chost")]
+    [InlineData("/docs//")]
+    public void What_is_left_without_the_prefix_never_begins_with_a_host(string target) =>
+        Assert.Equal(RouteMap.Unclear, Find(target));
+
+    [Theory]
+    [InlineData("/docs/a//b", 2)]
+    [InlineData("/docs?//host/admin", 2)]
+    [InlineData("/api//host/admin", 0)]
+    public void Two_slashes_elsewhere_are_no_host(string target, int route) => Assert.Equal(route, Find(target));
+
     [Fact]
     public void A_path_that_is_too_long_leads_nowhere()
     {
