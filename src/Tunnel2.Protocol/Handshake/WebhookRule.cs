@@ -21,7 +21,7 @@ public enum WebhookProvider
     /// <summary>Twilio: <c>X-Twilio-Signature</c>.</summary>
     Twilio = 5,
 
-    /// <summary>Standard Webhooks: <c>webhook-signature</c>.</summary>
+    /// <summary>Standard Webhooks: <c>webhook-signature</c>, or <c>svix-signature</c>.</summary>
     Standard = 6,
 }
 

@@ -121,11 +121,16 @@ internal sealed class WebhookVerifier
                 Only(head, "Content-Type")?.StartsWith("application/x-www-form-urlencoded", StringComparison.OrdinalIgnoreCase) == true)
             : null;
 
+    /// <summary>
+    /// Senders that used Svix before there was a standard have its names for the same three fields. A request with both has one signature
+    /// that counts, that of the standard.
+    /// </summary>
     private WebhookCheck? BeginStandard(in WebhookHead head, DateTimeOffset now)
     {
-        if (Only(head, "webhook-id") is not { Length: > 0 } id
-            || Only(head, "webhook-timestamp") is not { } time
-            || Only(head, "webhook-signature") is not { } value
+        var prefix = head.Values("webhook-signature").Length == 0 ? "svix-" : "webhook-";
+        if (Only(head, prefix + "id") is not { Length: > 0 } id
+            || Only(head, prefix + "timestamp") is not { } time
+            || Only(head, prefix + "signature") is not { } value
             || !IsFresh(time, now))
         {
             return null;

@@ -97,6 +97,24 @@ public sealed class WebhookVerifierTests
             [.. fields.Select(field => field.Name == name ? (name, value) : field)]));
     }
 
+    [Fact]
+    public void The_names_of_svix_are_those_of_the_standard_where_these_do_not_come()
+    {
+        (string Name, string Value)[] svix =
+        [
+            ("svix-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("svix-timestamp", $"{StandardTime}"), ("svix-signature", StandardSignature),
+        ];
+        Assert.True(Check(WebhookProvider.Standard, StandardBody, [StandardSecret], StandardTime, svix));
+        Assert.False(Check(WebhookProvider.Standard, StandardBody + " ", [StandardSecret], StandardTime, svix));
+        Assert.False(Check(WebhookProvider.Standard, StandardBody, [StandardSecret], StandardTime, svix[..2]));
+        Assert.False(Check(WebhookProvider.Standard, StandardBody, [StandardSecret], StandardTime + 301, svix));
+        Assert.False(Check(
+            WebhookProvider.Standard, StandardBody, [StandardSecret], StandardTime, [.. svix, ("webhook-signature", "v1,")]));
+        Assert.False(Check(
+            WebhookProvider.Standard, StandardBody, [StandardSecret], StandardTime,
+            [("webhook-id", svix[0].Value), ("webhook-timestamp", svix[1].Value), svix[2]]));
+    }
+
     [Theory]
     [InlineData("t={0},v1={1}", true)]
     [InlineData("t={0},v0=00,v1={2},v1={1}", true)]
