@@ -120,7 +120,9 @@ internal static class CertificatesCommand
             }
         }
 
-        foreach (var (use, source) in new[] { ("visitors", settings.HttpsCertificate), ("agents", settings.UplinkCertificate) })
+        // Without HTTPS no visitor sees one; the uplink's would serve both.
+        var forVisitors = settings.HttpsListen is null ? null : settings.HttpsCertificate;
+        foreach (var (use, source) in new[] { ("visitors", forVisitors), ("agents", settings.UplinkCertificate) })
         {
             if (source is not null)
             {

@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Hosting;
+using Tunnel2.TestUtilities;
 
 namespace Tunnel2.ProxyEntry.Tests.Hosting;
 
@@ -22,5 +23,21 @@ public sealed class CertificatesCommandTests : IDisposable
         Assert.Equal(0, await CertificatesCommand.RunAsync(
             ["certificate", .. words, "--Tunnel2:StateFolder=" + _folder], output, TextWriter.Null));
         Assert.Equal(expected, output.ToString());
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true, "--Tunnel2:Public:HttpsListen=127.0.0.1:0")]
+    public async Task The_certificate_of_the_uplink_is_for_visitors_where_there_is_https(bool isForVisitors, params string[] words)
+    {
+        var file = Path.Combine(_folder, "uplink.pem");
+        using var certificate = SelfMadeCertificate.Create();
+        await File.WriteAllTextAsync(file, SelfMadeCertificate.ToPem(certificate), TestContext.Current.CancellationToken);
+        using var output = new StringWriter { NewLine = "\n" };
+        Assert.Equal(0, await CertificatesCommand.RunAsync(
+            ["certificate", "list", .. words, "--Tunnel2:Uplink:Certificate=" + file, "--Tunnel2:StateFolder=" + _folder],
+            output, TextWriter.Null));
+        Assert.Equal(isForVisitors, output.ToString().Contains($"(visitors, {file})", StringComparison.Ordinal));
+        Assert.Contains($"(agents, {file})", output.ToString(), StringComparison.Ordinal);
     }
 }
