@@ -153,6 +153,14 @@ internal sealed record PolicyMatch
             {
                 return false;
             }
+
+            // A lookalike beside the one line that is wanted may be the one that the service takes.
+            if (isStrict
+                && (test.Kind is HeaderTestKind.Equal or HeaderTestKind.Contains)
+                && request.Values(test.Name, withLookalikes: true).Length > 1)
+            {
+                return false;
+            }
         }
 
         return true;

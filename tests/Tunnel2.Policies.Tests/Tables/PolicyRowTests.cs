@@ -102,6 +102,17 @@ public sealed class PolicyRowTests
         RowOf("""{ "header": { "X-A": "b" }, "allow": true }, { "deny": true }""").FindObstacle(new Request { Lines = values }) is null);
 
     [Theory]
+    [InlineData("""{ "X-A": "b" }""")]
+    [InlineData("""{ "X-A": "*b*" }""")]
+    public void An_allow_row_takes_no_lookalike_beside_the_line_that_it_wants(string header)
+    {
+        var row = RowOf($$"""{ "header": {{header}}, "allow": true }, { "deny": true }""");
+        Assert.Null(row.FindObstacle(new Request { Lines = ["b"] }));
+        Assert.Equal(PolicyCondition.Header, row.FindObstacle(new Request { Lines = ["b"], Lookalikes = ["x"] }));
+        Assert.Equal(PolicyCondition.Header, row.FindObstacle(new Request { Lookalikes = ["b"] }));
+    }
+
+    [Theory]
     [InlineData("DE", true)]
     [InlineData("XX", false)]
     [InlineData(null, false)]
@@ -128,6 +139,8 @@ public sealed class PolicyRowTests
 
         public string[] Lines { get; init; } = [];
 
+        public string[] Lookalikes { get; init; } = [];
+
         public override ReadOnlySpan<byte> Method => Encoding.ASCII.GetBytes(Verb);
 
         public override RequestPath Path
@@ -143,6 +156,7 @@ public sealed class PolicyRowTests
 
         public override string? Country => Land;
 
-        public override string[] Values(string name, bool withLookalikes) => name is "X-A" or "Cookie" ? Lines : [];
+        public override string[] Values(string name, bool withLookalikes) =>
+            name is not ("X-A" or "Cookie") ? [] : withLookalikes ? [.. Lines, .. Lookalikes] : Lines;
     }
 }
