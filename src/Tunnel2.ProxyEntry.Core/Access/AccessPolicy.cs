@@ -2,6 +2,7 @@ using System.Net;
 using Tunnel2.ProxyEntry.Access.Bearer;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Access;
 
@@ -19,7 +20,7 @@ internal sealed class AccessPolicy
     private readonly Lock _gate = new();
     private readonly AccessSet[] _sets;
     private readonly LoginKey[] _wrong = new LoginKey[RememberedWrong];
-    private readonly Dictionary<LoginKey, Task<bool?>> _checks = [];
+    private readonly Dictionary<LoginKey, (Task<bool?> Check, AddressKey From)> _checks = [];
     private int _wrongCount;
 
     /// <param name="sets">The rules of each side, at least one.</param>
@@ -65,9 +66,13 @@ internal sealed class AccessPolicy
 
     /// <summary>Judges a login as far as that takes no time.</summary>
     /// <param name="authorization">The value of <c>Authorization</c>.</param>
+    /// <param name="from">
+    /// The visitor's address. Elsewhere than where a login was right, it takes an attempt to learn that it is: otherwise who has none left
+    /// could go on to guess.
+    /// </param>
     /// <param name="user">The user's name, when the login is right.</param>
-    /// <param name="login">The login, when the slow hash has to decide.</param>
-    public LoginState Judge(ReadOnlySpan<byte> authorization, out byte[]? user, out BasicLogin? login)
+    /// <param name="login">The login, when it takes more to decide.</param>
+    public LoginState Judge(ReadOnlySpan<byte> authorization, AddressKey from, out byte[]? user, out BasicLogin? login)
     {
         user = null;
         login = null;
@@ -79,7 +84,7 @@ internal sealed class AccessPolicy
         }
 
         var key = LoginKey.Of(pair);
-        if (FindKnown(pair[..colon], key) is { } known)
+        if (FindKnown(pair[..colon], key, from) is { } known)
         {
             user = known.Name;
             return LoginState.Right;
@@ -93,19 +98,38 @@ internal sealed class AccessPolicy
             }
         }
 
-        login = new BasicLogin(pair, colon, key);
+        login = new BasicLogin(pair, colon, key, from);
         return LoginState.Unknown;
     }
 
-    /// <summary>The user of a login that <see cref="CheckAsync"/> found right.</summary>
-    public byte[]? UserOf(BasicLogin login) => FindKnown(login.User, login.Key)?.Name;
+    /// <summary>Whether a login was found right before, at any address.</summary>
+    public bool Knows(BasicLogin login) => FindKnown(login.User, login.Key, null) is not null;
 
-    /// <summary>The check of the same login that runs already; null: none does.</summary>
+    /// <summary>The user of a login that was found right, from now on at its address too; null: it was not.</summary>
+    public byte[]? UserOf(BasicLogin login)
+    {
+        if (FindKnown(login.User, login.Key, null) is not { } known)
+        {
+            return null;
+        }
+
+        foreach (var set in _sets)
+        {
+            if (set.NeedsLogin)
+            {
+                set.Find(login.User)!.Remember(login.Key, login.From);
+            }
+        }
+
+        return known.Name;
+    }
+
+    /// <summary>The check of the same login from the same address that runs already; null: none does.</summary>
     public Task<bool?>? FindCheck(BasicLogin login)
     {
         lock (_gate)
         {
-            return _checks.GetValueOrDefault(login.Key);
+            return _checks.TryGetValue(login.Key, out var running) && running.From == login.From ? running.Check : null;
         }
     }
 
@@ -119,7 +143,7 @@ internal sealed class AccessPolicy
         {
             if (_checks.TryGetValue(login.Key, out var running))
             {
-                return running;
+                return running.Check;
             }
 
             if (_checks.Count >= MostChecks || checks.TryRun(Owner, () => Matches(login)) is not { } check)
@@ -127,7 +151,9 @@ internal sealed class AccessPolicy
                 return null;
             }
 
-            return _checks[login.Key] = FinishAsync(login, check);
+            var finished = FinishAsync(login, check);
+            _checks[login.Key] = (finished, login.From);
+            return finished;
         }
     }
 
@@ -166,8 +192,8 @@ internal sealed class AccessPolicy
         return isRight;
     }
 
-    /// <summary>The user of a login that every side has found right; null otherwise.</summary>
-    private BasicUser? FindKnown(ReadOnlySpan<byte> name, in LoginKey key)
+    /// <summary>The user of a login that every side has found right, at this address or (null) at any; null otherwise.</summary>
+    private BasicUser? FindKnown(ReadOnlySpan<byte> name, in LoginKey key, AddressKey? from)
     {
         BasicUser? known = null;
         foreach (var set in _sets)
@@ -175,7 +201,7 @@ internal sealed class AccessPolicy
             if (set.NeedsLogin)
             {
                 known = set.Find(name);
-                if (known?.Knows(key) != true)
+                if (known is null || !(from is { } address ? known.Knows(key, address) : known.Knows(key)))
                 {
                     return null;
                 }

@@ -85,7 +85,7 @@ internal sealed class AccessSet
             return false;
         }
 
-        user.Remember(login.Key);
+        user.Remember(login.Key, login.From);
         return true;
     }
 

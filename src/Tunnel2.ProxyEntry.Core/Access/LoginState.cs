@@ -6,12 +6,12 @@ internal enum LoginState
     /// <summary>There is none, or it cannot be read.</summary>
     Missing,
 
-    /// <summary>It was found right before.</summary>
+    /// <summary>It was found right before, at the same address.</summary>
     Right,
 
     /// <summary>It was found wrong a short while ago.</summary>
     Wrong,
 
-    /// <summary>The slow hash has to say it.</summary>
+    /// <summary>It takes an attempt of its address to say it, and the slow hash where it was not found right elsewhere.</summary>
     Unknown,
 }

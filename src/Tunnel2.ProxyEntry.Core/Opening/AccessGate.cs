@@ -98,7 +98,8 @@ internal sealed partial class AccessGate
             return Refuse(ProxyError.LoginRequired);
         }
 
-        var state = policy.Judge(value[..length], out var user, out var login);
+        address = AddressOf(exchange, address);
+        var state = policy.Judge(value[..length], AddressKey.OfAny(address), out var user, out var login);
         var note = Begin(request);
         switch (state)
         {
@@ -106,7 +107,7 @@ internal sealed partial class AccessGate
                 Admit(exchange, request, note, policy, user!);
                 return null;
             case LoginState.Wrong:
-                return _attempts.TryTake(AddressOf(exchange, address), policy.Budget, out var wait)
+                return _attempts.TryTake(address, policy.Budget, out var wait)
                     ? Refuse(ProxyError.LoginRequired)
                     : Limit(note, wait);
             case LoginState.Unknown:
@@ -238,6 +239,13 @@ internal sealed partial class AccessGate
             if (!_attempts.TryTake(address, policy.Budget, out var wait))
             {
                 return (ProxyError.TooManyLogins, wait);
+            }
+
+            if (policy.Knows(login))
+            {
+                // Right elsewhere. That is said only now: before, it would tell one without attempts that a guess is right.
+                _attempts.Return(address, policy.Budget);
+                return (null, TimeSpan.Zero);
             }
 
             check = policy.CheckAsync(login, _checks);

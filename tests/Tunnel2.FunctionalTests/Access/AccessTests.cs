@@ -125,6 +125,35 @@ public sealed class AccessTests
             await ExpectAsync(visitor, "alice:p\u00e4ss:word", HttpStatusCode.OK);
         });
 
+    [Fact]
+    public Task Who_has_guessed_too_often_does_not_learn_which_login_is_right_for_others() => TunnelFixture.RunAsync(
+        static service => ServeAsync(service, static _ => { }),
+        async tunnel =>
+        {
+            await using var proxy = await tunnel.ConnectAsync();
+            Assert.Equal(200, await LogInAsync("p\u00e4ss:word", "203.0.113.1"));
+            for (var i = 0; i < 3; i++)
+            {
+                Assert.Equal(401, await LogInAsync($"{i}", "203.0.113.66"));
+            }
+
+            Assert.Equal(429, await LogInAsync("3", "203.0.113.66"));
+            Assert.Equal(429, await LogInAsync("p\u00e4ss:word", "203.0.113.66"));
+            Assert.Equal(200, await LogInAsync("p\u00e4ss:word", "203.0.113.2"));
+            Assert.Equal(200, await LogInAsync("p\u00e4ss:word", "203.0.113.1"));
+
+            async Task<int> LogInAsync(string password, string from)
+            {
+                var fields = $"Authorization: {Basic($"alice:{password}")}\r\nX-Forwarded-For: {from}\r\n";
+                return (await proxy.ExchangeAsync("/", TunnelFixture.Host, fields: fields)).Head.StatusCode;
+            }
+        },
+        new TunnelSetup
+        {
+            Settings = ["TrustedProxies=127.0.0.1", "Access:FailuresPerMinute=3"],
+            Agent = WithLogin,
+        });
+
     [Theory]
     [InlineData("text/html", "text/html")]
     [InlineData("*/*", "application/problem+json")]

@@ -2,12 +2,15 @@ using System.Net;
 using System.Text;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Access;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Tests.Access;
 
 public sealed class AccessPolicyTests
 {
     private static readonly AccessUser _alice = User("alice", "secret");
+    private static readonly AddressKey _here = AddressKey.Of(IPAddress.Parse("203.0.113.1"));
+    private static readonly AddressKey _elsewhere = AddressKey.Of(IPAddress.Parse("198.51.100.1"));
     private readonly PasswordChecks _checks = new();
 
     [Theory]
@@ -40,14 +43,45 @@ public sealed class AccessPolicyTests
     public async Task A_login_is_checked_by_the_slow_hash_once()
     {
         var policy = Policy(new AccessSet([_alice], [], []));
-        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secret"), out var user, out var login));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secret"), _here, out var user, out var login));
         Assert.Null(user);
         Assert.True(await policy.CheckAsync(login!, _checks)!);
         Assert.Equal("alice"u8.ToArray(), policy.UserOf(login!));
-        Assert.Equal(LoginState.Right, policy.Judge(Basic("alice:secret"), out user, out _));
+        Assert.Equal(LoginState.Right, policy.Judge(Basic("alice:secret"), _here, out user, out _));
         Assert.Equal("alice"u8.ToArray(), user);
-        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secreT"), out _, out _));
-        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("Alice:secret"), out _, out _));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secreT"), _here, out _, out _));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("Alice:secret"), _here, out _, out _));
+    }
+
+    [Fact]
+    public async Task A_login_that_was_right_has_to_be_asked_for_at_each_other_address()
+    {
+        var policy = Policy(new AccessSet([_alice], [], []));
+        Assert.True(await policy.CheckAsync(LoginOf(policy, "alice:secret"), _checks)!);
+        Assert.Equal(LoginState.Right, policy.Judge(Basic("alice:secret"), _here, out _, out _));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secret"), _elsewhere, out var user, out var login));
+        Assert.Null(user);
+        Assert.True(policy.Knows(login!));
+        Assert.NotNull(policy.UserOf(login!));
+        Assert.Equal(LoginState.Right, policy.Judge(Basic("alice:secret"), _elsewhere, out _, out _));
+        policy.Judge(Basic("alice:other"), _elsewhere, out _, out login);
+        Assert.False(policy.Knows(login!));
+    }
+
+    [Fact]
+    public async Task The_addresses_of_a_login_are_bounded_and_the_oldest_makes_room()
+    {
+        var policy = Policy(new AccessSet([_alice], [], []));
+        Assert.True(await policy.CheckAsync(LoginOf(policy, "alice:secret"), _checks)!);
+        for (var i = 0; i < BasicUser.MostAddresses; i++)
+        {
+            Assert.Equal(LoginState.Right, policy.Judge(Basic("alice:secret"), _here, out _, out _));
+            policy.Judge(Basic("alice:secret"), new AddressKey(1, (ulong)i), out _, out var login);
+            policy.UserOf(login!);
+        }
+
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secret"), _here, out _, out _));
+        Assert.Equal(LoginState.Right, policy.Judge(Basic("alice:secret"), new AddressKey(1, 0), out _, out _));
     }
 
     [Theory]
@@ -59,11 +93,11 @@ public sealed class AccessPolicyTests
     public async Task A_wrong_login_is_known_again_and_is_no_user(string pair)
     {
         var policy = Policy(new AccessSet([_alice], [], []));
-        Assert.Equal(LoginState.Unknown, policy.Judge(Basic(pair), out _, out var login));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic(pair), _here, out _, out var login));
         Assert.False(await policy.CheckAsync(login!, _checks)!);
         Assert.Null(policy.UserOf(login!));
-        Assert.Equal(LoginState.Wrong, policy.Judge(Basic(pair), out _, out _));
-        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secret"), out _, out _));
+        Assert.Equal(LoginState.Wrong, policy.Judge(Basic(pair), _here, out _, out _));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:secret"), _here, out _, out _));
     }
 
     [Fact]
@@ -72,13 +106,13 @@ public sealed class AccessPolicyTests
         var policy = Policy(new AccessSet([_alice], [], []));
         for (var i = 0; i < 200; i++)
         {
-            policy.Judge(Basic($"alice:{i}"), out _, out var login);
+            policy.Judge(Basic($"alice:{i}"), _here, out _, out var login);
             Assert.False(await policy.CheckAsync(login!, _checks)!);
         }
 
         for (var i = 0; i < 200; i++)
         {
-            Assert.Equal(i < 200 - 64 ? LoginState.Unknown : LoginState.Wrong, policy.Judge(Basic($"alice:{i}"), out _, out _));
+            Assert.Equal(i < 200 - 64 ? LoginState.Unknown : LoginState.Wrong, policy.Judge(Basic($"alice:{i}"), _here, out _, out _));
         }
     }
 
@@ -93,9 +127,9 @@ public sealed class AccessPolicyTests
             ("alice:secret", true), ("bob:b", false), ("dave:d", false), ("carol:one", false), ("carol:other", false),
         })
         {
-            policy.Judge(Basic(pair), out _, out var login);
+            policy.Judge(Basic(pair), _here, out _, out var login);
             Assert.Equal(isRight, await policy.CheckAsync(login!, _checks)!);
-            Assert.Equal(isRight ? LoginState.Right : LoginState.Wrong, policy.Judge(Basic(pair), out _, out _));
+            Assert.Equal(isRight ? LoginState.Right : LoginState.Wrong, policy.Judge(Basic(pair), _here, out _, out _));
         }
     }
 
@@ -106,7 +140,7 @@ public sealed class AccessPolicyTests
     public void What_is_no_login_is_missing(string value)
     {
         Assert.Equal(
-            LoginState.Missing, Policy(new AccessSet([_alice], [], [])).Judge(Encoding.ASCII.GetBytes(value), out _, out var login));
+            LoginState.Missing, Policy(new AccessSet([_alice], [], [])).Judge(Encoding.ASCII.GetBytes(value), _here, out _, out var login));
         Assert.Null(login);
     }
 
@@ -129,6 +163,9 @@ public sealed class AccessPolicyTests
 
         Assert.Same(running[3], policy.CheckAsync(LoginOf(policy, "alice:3"), _checks));
         Assert.Same(running[3], policy.FindCheck(LoginOf(policy, "alice:3")));
+        policy.Judge(Basic("alice:3"), _elsewhere, out _, out var other);
+        Assert.Null(policy.FindCheck(other!));
+        Assert.Same(running[3], policy.CheckAsync(other!, _checks));
         Assert.Null(policy.CheckAsync(LoginOf(policy, "alice:8"), _checks));
         held.Set();
         Assert.All(await Task.WhenAll(running), static isRight => Assert.False(isRight));
@@ -201,16 +238,16 @@ public sealed class AccessPolicyTests
         }
 
         Assert.Null(await waiting[^1]);
-        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:7"), out _, out var login));
+        Assert.Equal(LoginState.Unknown, policy.Judge(Basic("alice:7"), _here, out _, out var login));
         Assert.Null(policy.FindCheck(login!));
         held.Set();
         await Task.WhenAll([.. waiting, .. others]);
-        Assert.Equal(LoginState.Wrong, policy.Judge(Basic("alice:0"), out _, out _));
+        Assert.Equal(LoginState.Wrong, policy.Judge(Basic("alice:0"), _here, out _, out _));
     }
 
     private static BasicLogin LoginOf(AccessPolicy policy, string pair)
     {
-        policy.Judge(Basic(pair), out _, out var login);
+        policy.Judge(Basic(pair), _here, out _, out var login);
         return login!;
     }
 
