@@ -30,10 +30,11 @@ internal sealed class TunnelFileReader
     public static TunnelFile Read(string text)
     {
         var reader = new TunnelFileReader();
+        var parser = new ShallowParser(new Parser(new StringReader(text)));
         try
         {
             var stream = new YamlStream();
-            stream.Load(new ShallowParser(new Parser(new StringReader(text))));
+            stream.Load(parser);
             reader.ReadDocuments(stream.Documents);
         }
         catch (YamlException exception)
@@ -42,6 +43,11 @@ internal sealed class TunnelFileReader
             reader.Report(
                 exception.End.Line > exception.Start.Line ? exception.End : exception.Start,
                 $"is not YAML: {exception.Message.ReplaceLineEndings(" ")}");
+        }
+        catch (Exception exception) when (exception is not OutOfMemoryException)
+        {
+            // The library has other exceptions for some such files, without a place: it is after the last part that was read.
+            reader.Report(parser.Current?.End ?? Mark.Empty, "is not YAML: a bracket or a brace that begins here or before has no end");
         }
 
         return new TunnelFile(reader._top, reader._tunnels, [.. reader._mistakes.OrderBy(static mistake => mistake.Line)]);

@@ -90,6 +90,7 @@ public sealed class ReloadTests : IDisposable
     [Theory]
     [InlineData("tunnels:\n- name: web\n  upstream: 70000\n", ":3: upstream: '70000' is not a port")]
     [InlineData("tunnels:\n- name: web\n  upstr", "is not YAML")]
+    [InlineData("tunnels:\n- {name: web, upstream: 3000\n- {name: api, upstream: 3001}\n", "is not YAML")]
     [InlineData("", "is empty")]
     [InlineData(null, "cannot be read")]
     public async Task A_file_with_mistakes_changes_nothing_and_is_said_once(string? text, string mistake)

@@ -337,6 +337,8 @@ public sealed class TunnelFileTests
     [InlineData("tunnels:\n\t- upstream: 3000", "tunnels.yml:1: is not YAML: While scanning")]
     [InlineData("tunnels: \"open", "tunnels.yml:1: is not YAML: ")]
     [InlineData("tunnels:\n- upstream: *nowhere", "tunnels.yml:1: is not YAML: The anchor 'nowhere'")]
+    [InlineData("tunnels:\n- {name: web, upstream: 1\n- {name: b}\n", "tunnels.yml:2: is not YAML: a bracket or a brace")]
+    [InlineData("tunnels:\n- allow-ip: [1.2.3.4, 5.6.7.8\n  name: b\n", "tunnels.yml:2: is not YAML: a bracket or a brace")]
     [InlineData("tunnels:\n- upstream: 1\n---\ntunnels: []", "tunnels.yml:4: a second document")]
     public void A_file_of_another_form_is_reported_with_its_place(string file, string mistake) =>
         Assert.StartsWith(mistake, Mistakes(file)[0], StringComparison.Ordinal);
