@@ -95,24 +95,26 @@ internal sealed class FileConnection
         // The agent passes on what visitors send; what follows a body is not looked for.
         bool keeps = _parser.KeepAlive && _parser.BodyKind == BodyKind.None;
         string method = Encoding.ASCII.GetString(_parser.Method.Of(_buffer));
-        string path = Encoding.Latin1.GetString(_parser.PathAndQuery.Of(_buffer)).Split('?')[0];
+        string target = Encoding.Latin1.GetString(_parser.PathAndQuery.Of(_buffer));
         FileConditions conditions = ReadConditions();
         _buffer.AsSpan(consumed, _filled - consumed).CopyTo(_buffer);
         _filled -= consumed;
         bool isHead = method == "HEAD";
         return method is "GET" or "HEAD"
-            ? await AnswerAsync(path, conditions, isHead, keeps, stop).ConfigureAwait(false)
+            ? await AnswerAsync(target, conditions, isHead, keeps, stop).ConfigureAwait(false)
             : await WriteAsync(
                 Text(405, "Only GET and HEAD.") with { Fields = "Allow: GET, HEAD\r\n" }, isHead, keeps, stop).ConfigureAwait(false);
     }
 
-    private async Task<bool> AnswerAsync(string path, FileConditions conditions, bool isHead, bool keeps, CancellationToken stop)
+    private async Task<bool> AnswerAsync(string target, FileConditions conditions, bool isHead, bool keeps, CancellationToken stop)
     {
-        FileFinding found = _finder.Find(path);
+        int mark = target.IndexOf('?', StringComparison.Ordinal);
+        string query = mark < 0 ? "" : target[mark..];
+        FileFinding found = _finder.Find(target[..^query.Length]);
         switch (found.Kind)
         {
             case FileFindingKind.Elsewhere:
-                Answer moved = Text(302, "It is a folder.") with { Fields = $"Location: {found.Path}\r\n" };
+                Answer moved = Text(302, "It is a folder.") with { Fields = $"Location: {found.Path}{query}\r\n" };
                 return await WriteAsync(moved, isHead, keeps, stop).ConfigureAwait(false);
             case FileFindingKind.Folder when _lists:
                 return await WriteAsync(List(found.Path), isHead, keeps, stop).ConfigureAwait(false);
@@ -286,13 +288,29 @@ internal sealed class FileConnection
 
     private FileConditions ReadConditions() => new()
     {
-        IfMatch = Find("If-Match"u8),
-        IfNoneMatch = Find("If-None-Match"u8),
+        IfMatch = FindList("If-Match"u8),
+        IfNoneMatch = FindList("If-None-Match"u8),
         IfModifiedSince = Find("If-Modified-Since"u8),
         IfUnmodifiedSince = Find("If-Unmodified-Since"u8),
         IfRange = Find("If-Range"u8),
         Range = Find("Range"u8),
     };
+
+    /// <summary>All lines of a field that is a list; null: there is none.</summary>
+    private string? FindList(ReadOnlySpan<byte> name)
+    {
+        string? list = null;
+        foreach (ref readonly var field in _parser.Fields)
+        {
+            if (Ascii.EqualsIgnoreCase(field.Name(_buffer), name))
+            {
+                string line = Encoding.Latin1.GetString(field.Value(_buffer));
+                list = list is null ? line : $"{list}, {line}";
+            }
+        }
+
+        return list;
+    }
 
     private string? Find(ReadOnlySpan<byte> name)
     {

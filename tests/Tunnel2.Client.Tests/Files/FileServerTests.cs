@@ -165,6 +165,7 @@ public sealed class FileServerTests : IAsyncDisposable
     [InlineData("/docs", "/docs/")]
     [InlineData("//docs", "/docs/")]
     [InlineData("/empty%20folder", "/empty%20folder/")]
+    [InlineData("/docs?a=1&b=%2f?", "/docs/?a=1&b=%2f?")]
     public async Task A_folder_without_its_slash_leads_to_it_on_the_same_host(string path, string location)
     {
         Start();
@@ -231,6 +232,19 @@ public sealed class FileServerTests : IAsyncDisposable
 
             using var answer = await client.SendAsync(request, TestContext.Current.CancellationToken);
             return (int)answer.StatusCode;
+        }
+    }
+
+    [Fact]
+    public async Task A_condition_may_be_in_several_lines()
+    {
+        using var first = await Start().GetAsync(new Uri("/digits.txt", UriKind.Relative), TestContext.Current.CancellationToken);
+        string tag = first.Headers.ETag!.ToString();
+        foreach (var (name, status) in new[] { ("If-Match", "200"), ("If-None-Match", "304") })
+        {
+            string answer = await SendRawAsync(
+                $"GET /digits.txt HTTP/1.1\r\nHost: files\r\n{name}: \"x\"\r\n{name}: {tag}\r\nConnection: close\r\n\r\n");
+            Assert.StartsWith($"HTTP/1.1 {status} ", answer, StringComparison.Ordinal);
         }
     }
 
