@@ -253,8 +253,9 @@ internal sealed class BearerVerifier : IDisposable
     private TokenValidationParameters ParametersOf(BearerRule rule, IReadOnlyList<SecurityKey> keys) => new()
     {
         ValidAlgorithms = _algorithms,
-        IssuerSigningKeys = keys,
-        TryAllIssuerSigningKeys = true,
+
+        // All of them are tried: by itself the library tries the first one with the name that the token has.
+        IssuerSigningKeyResolver = (_, _, _, _) => keys,
         RequireSignedTokens = true,
         ValidIssuer = rule.Issuer.Name,
         ValidAudience = rule.Audience,

@@ -150,6 +150,17 @@ public sealed class BearerVerifierTests : IDisposable
     }
 
     [Fact]
+    public async Task Of_several_keys_with_one_name_each_is_tried()
+    {
+        using var other = TestSigningKey.Rsa("r");
+        using var third = TestSigningKey.Rsa("r");
+        _issuer.Keys = TestSigningKey.ToSet(other.ToJwk(), _rsa.ToJwk());
+        await ExpectAsync(TokenState.Right, other.Sign("RS256", Claims()));
+        await ExpectAsync(TokenState.Right, _rsa.Sign("RS256", Claims()));
+        await ExpectAsync(TokenState.Invalid, third.Sign("RS256", Claims()));
+    }
+
+    [Fact]
     public async Task A_token_for_several_audiences_has_to_suit_both_rules()
     {
         var other = new BearerRule(_rule.Issuer, "staging");
