@@ -25,7 +25,6 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     private bool _awaitsTurn;
     private bool _connecting;
     private int _connectResult;
-    private bool _wasReset;
 
     /// <summary>Takes over a non-blocking descriptor.</summary>
     /// <param name="loop">The loop that watches it.</param>
@@ -279,8 +278,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
                 result = _socket.TakeError();
 
                 // A peer that takes a connection and resets it at once has taken it, and may have sent something before.
-                _wasReset = result == Errno.ConnectionReset;
-                result = _connectResult = _wasReset ? 0 : result;
+                result = _connectResult = result == Errno.ConnectionReset ? 0 : result;
             }
             else
             {
@@ -315,10 +313,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     {
         if (!buffer.IsEmpty)
         {
-            var count = _socket.ReceiveUnsynchronized(buffer.Span);
-
-            // The kernel has reported the reset once already: after the last bytes it shows an orderly end.
-            return count == 0 && _wasReset ? -Errno.ConnectionReset : count;
+            return _socket.ReceiveUnsynchronized(buffer.Span);
         }
 
         return _socket.IsClosed ? -Errno.Canceled : _socket.IsReadable ? 0 : -Errno.Again;

@@ -6,18 +6,21 @@ namespace Tunnel2.Transport.Epoll;
 /// <content>Options and addresses.</content>
 internal sealed unsafe partial class EpollSocket
 {
-    /// <summary>The error that ended a connect, or 0.</summary>
+    /// <summary>The error that ended a connect, or 0. It ends what is received too.</summary>
     public int TakeError()
     {
         lock (Gate)
         {
             int error = 0;
             uint length = sizeof(int);
-            return _descriptor < 0
-                ? Errno.Canceled
-                : Libc.GetSocketOption(_descriptor, Libc.SolSocket, Libc.SoError, &error, &length) == 0
-                ? error
-                : Errno.Last;
+            if (_descriptor < 0)
+            {
+                return Errno.Canceled;
+            }
+
+            error = Libc.GetSocketOption(_descriptor, Libc.SolSocket, Libc.SoError, &error, &length) == 0 ? error : Errno.Last;
+            RememberUnsynchronized(error);
+            return error;
         }
     }
 

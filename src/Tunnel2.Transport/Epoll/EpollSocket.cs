@@ -24,6 +24,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     private bool _ending;
     private bool _failed;
     private bool _isUrgent;
+    private int _brokenBy;
 
     /// <summary>Takes over a non-blocking descriptor; <see cref="Register"/> makes the loop watch it.</summary>
     /// <param name="loop">The loop.</param>
@@ -206,6 +207,11 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
             while (true)
             {
                 var count = (int)Libc.Receive(_descriptor, pointer, (nuint)buffer.Length, 0);
+                if (count == 0 && buffer.Length > 0 && _brokenBy != 0)
+                {
+                    return -_brokenBy;
+                }
+
                 if (count >= 0)
                 {
                     // Short: the buffer is empty, and later bytes are a new event. But an end that was announced must still be read, and
@@ -225,6 +231,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                     _readable = false;
                 }
 
+                RememberUnsynchronized(errno);
                 return -errno;
             }
         }
@@ -276,6 +283,7 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
                     _writable = false;
                 }
 
+                RememberUnsynchronized(errno);
                 return -errno;
             }
         }
@@ -375,6 +383,25 @@ internal sealed unsafe partial class EpollSocket : EpollHandle
     {
         byte peeked;
         var count = (int)Libc.Receive(_descriptor, &peeked, 1, Libc.MsgPeek | Libc.MsgDontWait);
-        return count >= 0 ? count : -Errno.Last;
+        if (count >= 0)
+        {
+            return count;
+        }
+
+        var errno = Errno.Last;
+        RememberUnsynchronized(errno);
+        return -errno;
+    }
+
+    /// <summary>
+    /// The kernel reports a break to the first call after it, and shows an orderly end to the others. A break that a send has met must not
+    /// let what was received pass as complete. A broken pipe is no such news: the peer's end, or our own, came before it.
+    /// </summary>
+    private void RememberUnsynchronized(int errno)
+    {
+        if (_brokenBy == 0 && errno is not (0 or Errno.Again or Errno.Interrupted or Errno.BrokenPipe))
+        {
+            _brokenBy = errno;
+        }
     }
 }

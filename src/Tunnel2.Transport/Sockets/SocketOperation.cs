@@ -9,12 +9,16 @@ namespace Tunnel2.Transport.Sockets;
 /// </summary>
 internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<int>
 {
+    private readonly SocketOperation? _other;
     private ManualResetValueTaskSourceCore<int> _source;
+    private volatile SocketError _brokenBy;
 
-    public SocketOperation()
-        : base(true)
-    {
-    }
+    /// <param name="other">
+    /// The operation of the other direction, if this one receives. The system reports a break to one of the two, and shows an orderly end
+    /// to the other: what a send has met must not let what was received pass as complete.
+    /// </param>
+    public SocketOperation(SocketOperation? other = null)
+        : base(true) => _other = other;
 
     /// <summary>The operation is running.</summary>
     public ValueTask<int> Pending() => new(this, _source.Version);
@@ -23,12 +27,8 @@ internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<i
     /// <exception cref="IOException">It failed.</exception>
     public ValueTask<int> CompletedNow()
     {
-        if (SocketError != SocketError.Success)
-        {
-            return ValueTask.FromException<int>(Failure());
-        }
-
-        return new ValueTask<int>(BytesTransferred);
+        var error = TakeError();
+        return error == SocketError.Success ? new ValueTask<int>(BytesTransferred) : ValueTask.FromException<int>(Failure(error));
     }
 
     int IValueTaskSource<int>.GetResult(short token)
@@ -52,18 +52,32 @@ internal sealed class SocketOperation : SocketAsyncEventArgs, IValueTaskSource<i
     /// <inheritdoc/>
     protected override void OnCompleted(SocketAsyncEventArgs e)
     {
-        if (SocketError == SocketError.Success)
+        var error = TakeError();
+        if (error == SocketError.Success)
         {
             _source.SetResult(BytesTransferred);
         }
         else
         {
-            _source.SetException(Failure());
+            _source.SetException(Failure(error));
         }
     }
 
-    private IOException Failure() =>
+    private SocketError TakeError()
+    {
+        // After a broken pipe the end is the peer's, or our own: it came before.
+        if (SocketError is not (SocketError.Success or SocketError.OperationAborted or SocketError.Shutdown))
+        {
+            _brokenBy = SocketError;
+        }
+
+        return SocketError == SocketError.Success && BytesTransferred == 0 && Count > 0 && _other is { } other
+            ? other._brokenBy
+            : SocketError;
+    }
+
+    private static IOException Failure(SocketError error) =>
         new(
-            SocketError == SocketError.OperationAborted ? "The connection was aborted." : $"The connection failed: {SocketError}.",
-            new SocketException((int)SocketError));
+            error == SocketError.OperationAborted ? "The connection was aborted." : $"The connection failed: {error}.",
+            new SocketException((int)error));
 }

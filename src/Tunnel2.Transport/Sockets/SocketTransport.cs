@@ -10,7 +10,7 @@ namespace Tunnel2.Transport.Sockets;
 internal sealed class SocketTransport : IUplinkTransport
 {
     private readonly Socket _socket;
-    private readonly SocketOperation _receive = new();
+    private readonly SocketOperation _receive;
     private readonly SocketOperation _send = new();
     private int _aborted;
 
@@ -20,6 +20,7 @@ internal sealed class SocketTransport : IUplinkTransport
     public SocketTransport(Socket socket, bool isUplink = true)
     {
         _socket = socket;
+        _receive = new SocketOperation(_send);
         if (isUplink)
         {
             RemoteName = SocketTuning.RemoteNameOf(socket);

@@ -142,6 +142,31 @@ public sealed class TcpTunnelTests
         TcpTunnel.Setup());
 
     [Fact]
+    public Task A_break_of_the_service_is_a_break_for_visitors_also_when_the_agent_meets_it_by_sending() => TunnelFixture.RunAsync(
+        static service =>
+        {
+            service.Reset();
+            return Task.CompletedTask;
+        },
+        static async tunnel =>
+        {
+            for (var i = 0; i < 150; i++)
+            {
+                try
+                {
+                    await using var visitor = await TcpTunnel.VisitAsync(tunnel);
+                    await visitor.WriteAsync(new byte[1_000]);
+                    Assert.Equal(ConnectionEnding.Reset, await visitor.WaitForEndAsync());
+                }
+                catch (Exception exception) when (exception is IOException or SocketException)
+                {
+                    // The break was faster than the visitor.
+                }
+            }
+        },
+        TcpTunnel.Setup());
+
+    [Fact]
     public async Task A_visitor_that_reads_nothing_holds_the_service_up_and_no_other_visitor()
     {
         var written = 0L;

@@ -110,6 +110,43 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
         });
     }
 
+    [Theory]
+    [InlineData(0)]
+    [InlineData(4)]
+    public async Task A_reset_that_a_send_has_met_is_no_orderly_end_for_who_receives(int length)
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        await using var connection = Engine.CreateUplinkTransport(left);
+        await right.SendAsync(new byte[length]);
+        right.LingerState = new LingerOption(true, 0);
+        right.Dispose();
+        await SendUntilBrokenAsync(connection);
+        var buffer = new byte[10];
+        if (length > 0)
+        {
+            Assert.Equal(length, await connection.ReceiveAsync(buffer).AsTask().WaitAsync(Limit));
+        }
+
+        for (var i = 0; i < 2; i++)
+        {
+            var error = await Assert.ThrowsAsync<IOException>(() => connection.ReceiveAsync(buffer).AsTask().WaitAsync(Limit));
+            Assert.Contains(nameof(SocketError.ConnectionReset), error.Message, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task An_end_stays_orderly_for_who_receives_when_a_send_meets_the_close_after_it()
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        await using var connection = Engine.CreateUplinkTransport(left);
+        await right.SendAsync(new byte[4]);
+        right.Dispose();
+        await SendUntilBrokenAsync(connection);
+        var buffer = new byte[10];
+        Assert.Equal(4, await connection.ReceiveAsync(buffer).AsTask().WaitAsync(Limit));
+        Assert.Equal(0, await connection.ReceiveAsync(buffer).AsTask().WaitAsync(Limit));
+    }
+
     [Fact]
     public async Task The_last_words_reach_a_peer_whose_bytes_were_not_all_read()
     {
@@ -140,6 +177,14 @@ public abstract class TcpUplinkTransportContract : UplinkTransportContract, IDis
             Assert.Equal(ProtocolError.UnknownStream, (await run.WaitAsync(Limit)).Error);
         }
     }
+
+    private static Task<IOException> SendUntilBrokenAsync(IUplinkTransport connection) => Assert.ThrowsAsync<IOException>(async () =>
+    {
+        while (true)
+        {
+            await connection.SendAsync(new byte[10]).AsTask().WaitAsync(Limit);
+        }
+    });
 
     /// <summary>Has the kernel throw away all that comes to a socket: a filter of one step, "keep nothing".</summary>
     private static void DropAllAt(Socket socket)
