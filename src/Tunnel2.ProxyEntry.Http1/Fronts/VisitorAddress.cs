@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Fronts;
 
@@ -8,7 +9,7 @@ internal sealed class VisitorAddress
 {
     public VisitorAddress(IPAddress? address)
     {
-        var plain = address is { IsIPv4MappedToIPv6: true } ? address.MapToIPv4() : address;
+        var plain = PlainAddress.Of(address);
         Address = plain;
         Text = plain?.ToString() ?? "unknown";
         Node = plain is null ? "unknown" : plain.AddressFamily == AddressFamily.InterNetworkV6 ? $"\"[{Text}]\"" : Text;

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.ProxyHeaders;
 
@@ -75,8 +76,8 @@ internal static class ProxyHeader
     /// <returns>The header's length.</returns>
     public static int Write(ProxyHeaderVersion version, IPEndPoint? source, IPEndPoint? destination, Span<byte> buffer)
     {
-        var from = Plain(source?.Address);
-        var to = Plain(destination?.Address);
+        var from = PlainAddress.Of(source?.Address);
+        var to = PlainAddress.Of(destination?.Address);
         var isKnown = from is not null && to is not null && from.AddressFamily == to.AddressFamily;
         if (version == ProxyHeaderVersion.V1)
         {
@@ -192,11 +193,4 @@ internal static class ProxyHeader
 
     private static bool TryReadPort(string text, out ushort port) =>
         ushort.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out port);
-
-    /// <summary>
-    /// Without what says nothing to another machine: the form of IPv6 for IPv4, and the interface of a link-local address.
-    /// </summary>
-    private static IPAddress? Plain(IPAddress? address) => address is { IsIPv4MappedToIPv6: true } ? address.MapToIPv4()
-        : address is { AddressFamily: AddressFamily.InterNetworkV6, ScopeId: not 0 } ? new IPAddress(address.GetAddressBytes())
-        : address;
 }

@@ -66,6 +66,7 @@ public sealed class VisitorHeadersTests
     [InlineData("127.0.0.1", "127.0.0.1", "for=127.0.0.1;host=\"h:1\";proto=https")]
     [InlineData("::ffff:10.1.2.3", "10.1.2.3", "for=10.1.2.3;host=\"h:1\";proto=https")]
     [InlineData("2001:db8::1", "2001:db8::1", "for=\"[2001:db8::1]\";host=\"h:1\";proto=https")]
+    [InlineData("fe80::1%7", "fe80::1", "for=\"[fe80::1]\";host=\"h:1\";proto=https")]
     [InlineData(null, "unknown", "for=unknown;host=\"h:1\";proto=https")]
     public void Who_forwarded_what_is_said_in_both_ways(string? address, string text, string forwarded)
     {

@@ -7,6 +7,7 @@ using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Routing;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
@@ -96,8 +97,8 @@ internal sealed class RawExchange(RawConnection connection, RawTarget target, Fo
         writer.BeginRequest(HeaderBlockFlags.Upgrade, Method, target.Scheme, target.Authority, "");
         if (connection is { Source: { } source, Destination: { } destination })
         {
-            writer.AddField("Tunnel2-Source", source.ToString());
-            writer.AddField("Tunnel2-Destination", destination.ToString());
+            writer.AddField("Tunnel2-Source", PlainAddress.Of(source).ToString());
+            writer.AddField("Tunnel2-Destination", PlainAddress.Of(destination).ToString());
         }
     }
 

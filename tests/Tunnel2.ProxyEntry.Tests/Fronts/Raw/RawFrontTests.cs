@@ -40,6 +40,24 @@ public sealed class RawFrontTests
             "CONNECT tcp ssh.localhost:20000 \nTunnel2-Source: 10.1.2.3:1\nTunnel2-Destination: 127.0.0.1:20000\n", block);
     }
 
+    [Theory]
+    [InlineData("::ffff:10.1.2.3", "10.1.2.3:1")]
+    [InlineData("fe80::1%7", "[fe80::1]:1")]
+    [InlineData("2001:db8::1", "[2001:db8::1]:1")]
+    public async Task Addresses_have_the_form_that_means_the_same_on_other_machines(string remote, string text)
+    {
+        var block = "";
+        await new Visitor(_tcp, remote: remote).RunAsync(
+            (exchange, _) =>
+            {
+                block = ScriptedForwarder.Describe(exchange);
+                return ValueTask.CompletedTask;
+            },
+            _time,
+            _log);
+        Assert.Contains($"\nTunnel2-Source: {text}\n", block, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task Bytes_pass_in_both_directions_and_each_ends_alone()
     {
@@ -167,7 +185,7 @@ public sealed class RawFrontTests
         private readonly RawTarget _target;
         private readonly VisitorTransport _transport;
 
-        public Visitor(RawTarget target, IVisitorLinkFeature? link = null)
+        public Visitor(RawTarget target, IVisitorLinkFeature? link = null, string remote = "10.1.2.3")
         {
             _target = target;
             _transport = new VisitorTransport
@@ -176,7 +194,7 @@ public sealed class RawFrontTests
                 OutputPipe = _pipes.Right.Output,
                 Output = new PipeOutput(_pipes.Right.Output, null, endsByCompletion: true),
                 Id = "c1",
-                Remote = new IPEndPoint(IPAddress.Parse("10.1.2.3"), 1),
+                Remote = new IPEndPoint(IPAddress.Parse(remote), 1),
                 Local = new IPEndPoint(IPAddress.Loopback, 20_000),
                 Link = link,
                 Abort = () => IsAborted = true,
