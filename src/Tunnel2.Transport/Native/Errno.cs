@@ -11,11 +11,14 @@ internal static class Errno
     public const int Interrupted = 4;
     public const int Again = 11;
     public const int NoMemory = 12;
+    public const int InvalidArgument = 22;
     public const int TooManyFilesInSystem = 23;
     public const int TooManyFiles = 24;
     public const int BrokenPipe = 32;
     public const int ProtocolFault = 71;
+    public const int AddressNotAvailable = 99;
     public const int FirstOfNetwork = 100;
+    public const int NetworkUnreachable = 101;
     public const int LastOfNetwork = 102;
     public const int ConnectionAborted = 103;
     public const int ConnectionReset = 104;
@@ -34,15 +37,15 @@ internal static class Errno
     {
         0 => SocketError.Success,
         13 or NotPermitted => SocketError.AccessDenied,
-        22 => SocketError.InvalidArgument,
+        InvalidArgument => SocketError.InvalidArgument,
         NoMemory or NoBuffers => SocketError.NoBufferSpaceAvailable,
         TooManyFiles or TooManyFilesInSystem => SocketError.TooManyOpenSockets,
         BrokenPipe => SocketError.Shutdown,
         97 => SocketError.AddressFamilyNotSupported,
         98 => SocketError.AddressAlreadyInUse,
-        99 => SocketError.AddressNotAvailable,
+        AddressNotAvailable => SocketError.AddressNotAvailable,
         100 => SocketError.NetworkDown,
-        101 => SocketError.NetworkUnreachable,
+        NetworkUnreachable => SocketError.NetworkUnreachable,
         ConnectionAborted => SocketError.ConnectionAborted,
         ConnectionReset => SocketError.ConnectionReset,
         107 => SocketError.NotConnected,

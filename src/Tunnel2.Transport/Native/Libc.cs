@@ -19,6 +19,10 @@ internal static unsafe partial class Libc
     public const int TcpNoDelay = 1;
     public const int SolSocket = 1;
     public const int ScmRights = 1;
+    public const int SolIp = 0;
+    public const int IpPacketInfo = 8;
+    public const int SolIp6 = 41;
+    public const int Ip6PacketInfo = 50;
     public const int SoError = 4;
     public const int SoLinger = 13;
     public const int MsgPeek = 0x2;
@@ -87,6 +91,9 @@ internal static unsafe partial class Libc
 
     [LibraryImport("libc", EntryPoint = "recvmsg")]
     public static partial nint ReceiveMessage(int descriptor, void* message, int flags);
+
+    [LibraryImport("libc", EntryPoint = "sendmsg")]
+    public static partial nint SendMessage(int descriptor, void* message, int flags);
 
     [LibraryImport("libc", EntryPoint = "shutdown")]
     public static partial int Shutdown(int descriptor, int how);

@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using Tunnel2.Transport.Native;
+using ControlHeader = Tunnel2.Transport.Native.SocketMessage.ControlHeader;
 
 namespace Tunnel2.Transport.Sockets;
 
@@ -24,8 +25,8 @@ internal static unsafe class DescriptorMessage
         fixed (byte* start = bytes)
         fixed (byte* controls = control)
         {
-            var part = new Part { Start = start, Length = (nuint)bytes.Length };
-            var message = new Message { Parts = &part, PartCount = 1, Control = controls, ControlLength = (nuint)control.Length };
+            var part = new SocketMessage.Part { Start = start, Length = (nuint)bytes.Length };
+            var message = new SocketMessage { Parts = &part, PartCount = 1, Control = controls, ControlLength = (nuint)control.Length };
             nint received;
             do
             {
@@ -42,8 +43,6 @@ internal static unsafe class DescriptorMessage
             return ((int)received, taken, (message.Flags & Libc.MsgControlTruncated) == 0);
         }
     }
-
-    private static int Aligned(int length) => (length + sizeof(nuint) - 1) & ~(sizeof(nuint) - 1);
 
     /// <summary>Goes through all control messages, because others may come before the descriptors.</summary>
     private static int TakeAll(ReadOnlySpan<byte> control, Span<int> descriptors)
@@ -67,32 +66,10 @@ internal static unsafe class DescriptorMessage
                     taken += here.Length;
                 }
 
-                control = control[Math.Min(control.Length, Aligned(length))..];
+                control = control[Math.Min(control.Length, ControlHeader.Aligned(length))..];
             }
         }
 
         return taken;
     }
-
-    /// <summary>struct iovec.</summary>
-    private struct Part
-    {
-        public byte* Start;
-        public nuint Length;
-    }
-
-    /// <summary>struct msghdr.</summary>
-    private struct Message
-    {
-        public void* Name;
-        public uint NameLength;
-        public Part* Parts;
-        public nuint PartCount;
-        public void* Control;
-        public nuint ControlLength;
-        public int Flags;
-    }
-
-    /// <summary>struct cmsghdr.</summary>
-    private readonly record struct ControlHeader(nuint Length, int Level, int Type);
 }

@@ -148,6 +148,30 @@ public sealed class UdpTunnelTests
         Assert.Equal("answer"u8.ToArray(), (await ReceiveAsync(visitor)).Datagram);
     });
 
+    [Fact]
+    public Task Where_the_server_has_several_addresses_an_answer_comes_from_the_one_that_its_visitor_called() => RunAsync(
+        async (service, tunnel, _) =>
+        {
+            Assert.SkipUnless(OperatingSystem.IsLinux(), "The system chooses.");
+            using var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
+            visitor.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+            var port = new Uri(Assert.Single(tunnel.Agent.Events.PublicUrls)).Port;
+            var seen = new HashSet<EndPoint>();
+            foreach (var called in new[] { "127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.1" })
+            {
+                var place = new IPEndPoint(IPAddress.Parse(called), port);
+                await visitor.SendToAsync("?"u8.ToArray(), place);
+                var (question, from) = await ReceiveAsync(service);
+                seen.Add(from);
+                await service.SendToAsync(question, from);
+                Assert.Equal(place, (await ReceiveAsync(visitor)).From);
+            }
+
+            // Each of the addresses has an association of its own.
+            Assert.Equal(3, seen.Count);
+        },
+        listen: "*");
+
     [Theory]
     [InlineData("::1")]
     [InlineData("127.0.0.1")]
@@ -193,7 +217,7 @@ public sealed class UdpTunnelTests
     /// <summary>Runs a test on a clock that stands still, so that no visitor is silent for long unless the test says so.</summary>
     private static async Task RunAsync(
         Func<Socket, TunnelFixture, ManualTimeProvider, Task> test, string idle = "1s", string at = "127.0.0.1",
-        Func<BackendTarget, BackendTarget>? target = null)
+        Func<BackendTarget, BackendTarget>? target = null, string listen = "127.0.0.1")
     {
         var place = new IPEndPoint(IPAddress.Parse(at), 0);
         Assert.SkipUnless(place.AddressFamily != AddressFamily.InterNetworkV6 || LoopbackV6.IsThere, "No ::1 here.");
@@ -209,7 +233,7 @@ public sealed class UdpTunnelTests
             },
             new TunnelSetup
             {
-                Settings = [TcpTunnel.Ports().Replace("Tcp", "Udp", StringComparison.Ordinal), $"Udp:Idle={idle}"],
+                Settings = [TcpTunnel.Ports().Replace("Tcp", "Udp", StringComparison.Ordinal), $"Udp:Idle={idle}", $"Udp:Listen={listen}"],
                 EntryTime = time,
                 Agent = options => options with
                 {

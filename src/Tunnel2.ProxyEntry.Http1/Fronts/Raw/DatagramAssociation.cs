@@ -1,6 +1,5 @@
 using System.IO.Pipelines;
 using System.Net;
-using System.Net.Sockets;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Fronts.Http1.Output;
@@ -10,7 +9,8 @@ using Tunnel2.Transport.Datagrams;
 namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
 /// <summary>
-/// The datagrams between one visitor's address and a port, as a connection: each after its length. What cannot be taken at once is dropped.
+/// The datagrams between one visitor's address and an address of a port, as a connection: each after its length. What cannot be taken at
+/// once is dropped.
 /// </summary>
 internal sealed class DatagramAssociation
 {
@@ -26,26 +26,29 @@ internal sealed class DatagramAssociation
     private int _hasLeft;
     private bool _isOver;
 
-    /// <param name="socket">The port's socket.</param>
+    /// <param name="port">The port.</param>
     /// <param name="visitor">The visitor, as the socket knows it.</param>
+    /// <param name="called">The address that the visitor calls: answers come from it.</param>
     /// <param name="memory">Where datagrams wait.</param>
     /// <param name="clock">The clock.</param>
-    public DatagramAssociation(Socket socket, SocketAddress visitor, DatagramMemory memory, TimeProvider clock)
+    public DatagramAssociation(
+        DatagramPort port, SocketAddress visitor, CalledAddress called, DatagramMemory memory, TimeProvider clock)
     {
         _memory = memory;
         _clock = clock;
         _lastAt = clock.GetTimestamp();
         Visitor = visitor;
+        Called = called;
         _pipe = new Pipe(new PipeOptions(
             memory, writerScheduler: PipeScheduler.Inline, pauseWriterThreshold: Held, resumeWriterThreshold: Held / 2,
             useSynchronizationContext: false));
-        var local = (IPEndPoint)socket.LocalEndPoint!;
+        var local = port.Called(called);
         var remote = (IPEndPoint)local.Create(visitor);
         Transport = new VisitorTransport
         {
             Input = _pipe.Reader,
             OutputPipe = PipeWriter.Create(Stream.Null),
-            Output = new DatagramOutput(this, socket),
+            Output = new DatagramOutput(this, port),
             Id = $"udp:{remote}",
             ReadAhead = Held,
             Remote = remote,
@@ -59,6 +62,9 @@ internal sealed class DatagramAssociation
 
     /// <summary>The visitor, as the socket knows it.</summary>
     public SocketAddress Visitor { get; }
+
+    /// <summary>The address that the visitor calls.</summary>
+    public CalledAddress Called { get; }
 
     /// <summary>Its place among those of the port.</summary>
     public ConnectionPlace Place { get; set; }
@@ -118,7 +124,7 @@ internal sealed class DatagramAssociation
     public bool TryLeave() => Interlocked.Exchange(ref _hasLeft, 1) == 0;
 
     /// <summary>Sends the datagrams in the bytes that it gets.</summary>
-    private sealed class DatagramOutput(DatagramAssociation association, Socket socket) : VisitorOutput
+    private sealed class DatagramOutput(DatagramAssociation association, DatagramPort port) : VisitorOutput
     {
         private readonly DatagramReader _datagrams = new(BufferPool.Shared);
 
@@ -136,15 +142,7 @@ internal sealed class DatagramAssociation
             var bytes = data.Span;
             while (_datagrams.TryRead(ref bytes, out var datagram))
             {
-                try
-                {
-                    // Never waits: the socket is not blocking, and what it does not take is dropped.
-                    socket.SendTo(datagram, SocketFlags.None, association.Visitor);
-                }
-                catch (Exception exception) when (exception is SocketException or ObjectDisposedException)
-                {
-                    // No room, a visitor that is gone, a datagram that is too long for its way: datagrams may be lost.
-                }
+                port.Send(datagram, association.Visitor, association.Called);
             }
 
             return new ValueTask<bool>(true);

@@ -4,14 +4,15 @@ using System.Net.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Fronts.Http1;
 using Tunnel2.ProxyEntry.Limits;
+using Tunnel2.Transport.Datagrams;
 
 namespace Tunnel2.ProxyEntry.Fronts.Raw;
 
 /// <summary>
-/// A public port of UDP. The datagrams of one address are an association, until none came for a while. There is a limit of associations for
-/// each port, apart from visitors' connections, because any machine can forge addresses. Above it, associations that are silent make room:
-/// many clients, as those of DNS, ask each question from another port. If none is silent, datagrams of further ones are dropped. It waits
-/// on the pool, not on an event loop. Thread-safe.
+/// A public port of UDP. The datagrams from one address to one of ours are an association, until none came for a while. There is a limit
+/// of associations for each port, apart from visitors' connections, because any machine can forge addresses. Above it, associations that
+/// are silent make room: many clients, as those of DNS, ask each question from another port. If none is silent, datagrams of further ones
+/// are dropped. It waits on the pool, not on an event loop. Thread-safe.
 /// </summary>
 internal sealed class DatagramListener : IDisposable
 {
@@ -36,11 +37,8 @@ internal sealed class DatagramListener : IDisposable
     private const string FaultPlace = "datagrams";
     private const int LargestDatagram = 65_535;
 
-    /// <summary>Bytes of the kernel's queues: a burst of large datagrams.</summary>
-    private const int KernelQueue = 1024 * 1024;
-
-    private readonly ConcurrentDictionary<SocketAddress, DatagramAssociation> _associations = new();
-    private readonly Socket _socket;
+    private readonly ConcurrentDictionary<Way, DatagramAssociation> _associations = new();
+    private readonly DatagramPort _port;
     private readonly ConnectionLimit _limit = new("associations", MostAssociations, MostOfAddress);
     private readonly Func<VisitorTransport, Task> _serve;
     private readonly DatagramMemory _memory;
@@ -51,11 +49,11 @@ internal sealed class DatagramListener : IDisposable
     private int _ending;
 
     private DatagramListener(
-        Socket bound, Func<VisitorTransport, Task> serve, DatagramMemory memory, Action dropped, ContainedFaults faults,
+        DatagramPort bound, Func<VisitorTransport, Task> serve, DatagramMemory memory, Action dropped, ContainedFaults faults,
         TimeProvider clock)
     {
         _clock = clock;
-        _socket = bound;
+        _port = bound;
         _serve = serve;
         _memory = new DatagramMemory(MostHeld, memory);
         _dropped = dropped;
@@ -75,22 +73,14 @@ internal sealed class DatagramListener : IDisposable
         IPEndPoint endPoint, Func<VisitorTransport, Task> serve, DatagramMemory memory, Action dropped, ContainedFaults faults,
         TimeProvider clock)
     {
-        var socket = new Socket(endPoint.AddressFamily, SocketType.Dgram, ProtocolType.Udp);
+        var port = new DatagramPort(endPoint);
         try
         {
-            if (endPoint.Address.Equals(IPAddress.IPv6Any))
-            {
-                socket.DualMode = true;
-            }
-
-            socket.ReceiveBufferSize = socket.SendBufferSize = KernelQueue;
-            socket.Bind(endPoint);
-            socket.Blocking = false;
-            return new DatagramListener(socket, serve, memory, dropped, faults, clock);
+            return new DatagramListener(port, serve, memory, dropped, faults, clock);
         }
         catch
         {
-            socket.Dispose();
+            port.Dispose();
             throw;
         }
     }
@@ -98,7 +88,7 @@ internal sealed class DatagramListener : IDisposable
     /// <summary>Stops listening; associations end.</summary>
     public void Dispose()
     {
-        _socket.Dispose();
+        _port.Dispose();
         foreach (var (_, association) in _associations)
         {
             association.End();
@@ -108,13 +98,14 @@ internal sealed class DatagramListener : IDisposable
     private async Task ReceiveAsync()
     {
         var buffer = GC.AllocateUninitializedArray<byte>(LargestDatagram, pinned: true);
-        var visitor = new SocketAddress(_socket.AddressFamily);
+        var visitor = _port.NewAddress();
         while (true)
         {
             int length;
+            CalledAddress called;
             try
             {
-                length = await _socket.ReceiveFromAsync(buffer, SocketFlags.None, visitor).ConfigureAwait(false);
+                (length, called) = await _port.ReceiveAsync(buffer, visitor).ConfigureAwait(false);
             }
             catch (ObjectDisposedException)
             {
@@ -122,7 +113,7 @@ internal sealed class DatagramListener : IDisposable
             }
             catch (SocketException exception)
             {
-                if (_socket.SafeHandle.IsClosed || exception.SocketErrorCode is SocketError.OperationAborted)
+                if (_port.IsClosed || exception.SocketErrorCode is SocketError.OperationAborted)
                 {
                     return;
                 }
@@ -133,7 +124,7 @@ internal sealed class DatagramListener : IDisposable
 
             try
             {
-                OnDatagram(visitor, buffer.AsSpan(0, length));
+                OnDatagram(new Way(visitor, called), buffer.AsSpan(0, length));
             }
             catch (Exception exception)
             {
@@ -142,10 +133,10 @@ internal sealed class DatagramListener : IDisposable
         }
     }
 
-    private void OnDatagram(SocketAddress visitor, ReadOnlySpan<byte> datagram)
+    private void OnDatagram(Way way, ReadOnlySpan<byte> datagram)
     {
         // One that is over may still be on its way out of the table.
-        if ((!_associations.TryGetValue(visitor, out var association) || association.IsOver) && (association = TryAdd(visitor)) is null)
+        if ((!_associations.TryGetValue(way, out var association) || association.IsOver) && (association = TryAdd(way)) is null)
         {
             _dropped();
             return;
@@ -157,9 +148,10 @@ internal sealed class DatagramListener : IDisposable
         }
     }
 
-    private DatagramAssociation? TryAdd(SocketAddress visitor)
+    private DatagramAssociation? TryAdd(Way way)
     {
-        var remote = (IPEndPoint)_socket.LocalEndPoint!.Create(visitor);
+        var visitor = way.Visitor;
+        var remote = (IPEndPoint)_port.LocalEndPoint.Create(visitor);
         if ((!_limit.IsOpen || _limit.IsAddressFull(remote.Address)) && !TryMakeRoom(remote.Address))
         {
             return null;
@@ -172,8 +164,8 @@ internal sealed class DatagramListener : IDisposable
 
         var own = new SocketAddress(visitor.Family, visitor.Size);
         visitor.Buffer.Span[..visitor.Size].CopyTo(own.Buffer.Span);
-        var association = new DatagramAssociation(_socket, own, _memory, _clock) { Place = place };
-        _associations[own] = association;
+        var association = new DatagramAssociation(_port, own, way.Called, _memory, _clock) { Place = place };
+        _associations[new Way(own, way.Called)] = association;
         _ = ServeAsync(association);
         return association;
     }
@@ -202,7 +194,7 @@ internal sealed class DatagramListener : IDisposable
             {
                 Interlocked.Increment(ref _ending);
                 association.End();
-                _associations.TryRemove(KeyValuePair.Create(association.Visitor, association));
+                _associations.TryRemove(KeyValuePair.Create(Way.Of(association), association));
                 _limit.Leave(association.Place);
             }
         }
@@ -224,7 +216,7 @@ internal sealed class DatagramListener : IDisposable
         {
             association.End();
             await association.Transport.Input.CompleteAsync().ConfigureAwait(false);
-            _associations.TryRemove(KeyValuePair.Create(association.Visitor, association));
+            _associations.TryRemove(KeyValuePair.Create(Way.Of(association), association));
             if (association.TryLeave())
             {
                 _limit.Leave(association.Place);
@@ -235,5 +227,11 @@ internal sealed class DatagramListener : IDisposable
                 Interlocked.Decrement(ref _ending);
             }
         }
+    }
+
+    /// <summary>From where to where datagrams go.</summary>
+    private readonly record struct Way(SocketAddress Visitor, CalledAddress Called)
+    {
+        public static Way Of(DatagramAssociation association) => new(association.Visitor, association.Called);
     }
 }

@@ -1,23 +1,21 @@
 using System.Buffers;
 using System.Net;
-using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Fronts.Raw;
 using Tunnel2.TestUtilities;
+using Tunnel2.Transport.Datagrams;
 
 namespace Tunnel2.ProxyEntry.Tests.Fronts.Raw;
 
 /// <summary>What waits of a visitor's datagrams, and what is dropped.</summary>
 public sealed class DatagramAssociationTests : IDisposable
 {
-    private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
+    private readonly DatagramPort _port = new(new IPEndPoint(IPAddress.Loopback, 0));
     private readonly ManualTimeProvider _time = new();
     private readonly DatagramMemory _all = new(1024 * 1024);
 
-    public DatagramAssociationTests() => _socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-
     public void Dispose()
     {
-        _socket.Dispose();
+        _port.Dispose();
         _all.Dispose();
     }
 
@@ -96,7 +94,7 @@ public sealed class DatagramAssociationTests : IDisposable
     }
 
     private DatagramAssociation Create(DatagramMemory memory) =>
-        new(_socket, new IPEndPoint(IPAddress.Parse("10.1.2.3"), 5).Serialize(), memory, _time);
+        new(_port, new IPEndPoint(IPAddress.Parse("10.1.2.3"), 5).Serialize(), default, memory, _time);
 
     /// <summary>Writes until one is dropped.</summary>
     private static int Fill(DatagramAssociation association, int length)
