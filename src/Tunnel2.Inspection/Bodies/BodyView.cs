@@ -124,8 +124,7 @@ internal sealed record BodyView
             return this with { Content = [], Withheld = $"The coding '{Codings}' cannot be read here, so secrets in it cannot be masked." };
         }
 
-        if (Kind == BodyKind.Binary
-            && (MediaType.EndsWith("json", StringComparison.Ordinal) || MediaType.Contains("form", StringComparison.Ordinal)))
+        if (Kind == BodyKind.Binary && IsTextual(MediaType))
         {
             return this with { Content = [], Withheld = $"This is no readable {MediaType}, so secrets in it cannot be masked." };
         }
@@ -137,27 +136,44 @@ internal sealed record BodyView
                 var form = Encoding.Latin1.GetString(Content);
                 var shown = rules.OfForm(form);
 
-                // Clients send JSON under this type too, and it may be cut off.
-                var bytes = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), rules, out var isNameMasked);
-                return this with { Content = bytes, IsMasked = isNameMasked || shown != form };
+                // Clients send JSON and XML under this type too, and it may be cut off.
+                var plain = Encoding.Latin1.GetBytes(shown);
+                var isTagMasked = false;
+                plain = MaskingRules.IsLikeXml(plain) ? XmlMask.Apply(plain, rules, out isTagMasked) : plain;
+                var bytes = JsonMask.Apply(plain, rules, out var isNameMasked);
+                return this with { Content = bytes, IsMasked = isNameMasked || isTagMasked || shown != form };
             case BodyKind.Multipart when fields.MediaParameter("boundary") is { Length: > 0 } boundary:
                 var parts = MultipartMask.Apply(Content, boundary, rules, out var isPartMasked);
                 var json = JsonMask.Apply(parts, rules, out var isKeyMasked);
                 return this with { Content = json, IsMasked = isPartMasked || isKeyMasked };
-            case BodyKind.Text when MediaType is "" or "text/plain" or "text/event-stream" or "message/http":
-                var lines = rules.OfLines(Content, out var isLineMasked);
-                return this with { Content = lines, IsMasked = isLineMasked };
             case BodyKind.Text when MediaType.EndsWith("xml", StringComparison.Ordinal):
                 var elements = XmlMask.Apply(Content, rules, out var isElementMasked);
                 var quoted = JsonMask.Apply(elements, rules, out var isTextMasked);
                 return this with { Content = quoted, IsMasked = isElementMasked || isTextMasked };
-            case BodyKind.Json or BodyKind.Text or BodyKind.Multipart:
+            case BodyKind.Json when IsJson(Content):
+            case BodyKind.Text when IsSource(MediaType):
                 var masked = JsonMask.Apply(Content, rules, out var isMasked);
                 return this with { Content = masked, IsMasked = isMasked };
+            case BodyKind.Json or BodyKind.Text or BodyKind.Multipart:
+                // The type is what its sender says, and a bracket also begins settings and logs: only JSON that is whole is surely JSON.
+                var lines = rules.OfLines(Content, out var isLineMasked);
+                return this with { Content = lines, IsMasked = isLineMasked };
             default:
                 return this;
         }
     }
+
+    /// <summary>Whether a type is one of text, in which secrets are found only where the text can be read.</summary>
+    private static bool IsTextual(string mediaType) =>
+        mediaType.StartsWith("text/", StringComparison.Ordinal)
+        || mediaType.Contains("form", StringComparison.Ordinal)
+        || mediaType.EndsWith("json", StringComparison.Ordinal)
+        || mediaType.EndsWith("xml", StringComparison.Ordinal)
+        || mediaType.EndsWith("yaml", StringComparison.Ordinal);
+
+    /// <summary>Whether lines of a type are code: a name and a value in them are no setting.</summary>
+    private static bool IsSource(string mediaType) =>
+        mediaType is "text/html" or "text/css" or "application/graphql" || mediaType.EndsWith("javascript", StringComparison.Ordinal);
 
     private static BodyKind KindOf(string mediaType, byte[] content, DecodingState decoding)
     {

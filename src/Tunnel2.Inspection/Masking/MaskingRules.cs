@@ -26,6 +26,9 @@ internal sealed class MaskingRules
     private static readonly string[] _schemes =
         ["Basic", "Bearer", "Digest", "Negotiate", "NTLM", "HOBA", "Mutual", "DPoP", "AWS4-HMAC-SHA256"];
 
+    /// <summary>What may be before the name in a line: of a stream of events, a list of YAML, a shell.</summary>
+    private static readonly string[] _beforeLines = ["data:", "- ", "export ", "set ", "setx "];
+
     private readonly string[] _patterns;
 
     /// <summary>Makes rules.</summary>
@@ -80,16 +83,23 @@ internal sealed class MaskingRules
 
     /// <summary>
     /// Plain text as it is shown: lines of a name and a value are those of forms, settings and heads, and in the others are URLs and JSON.
+    /// What begins as XML is masked as that first.
     /// </summary>
     /// <param name="text">UTF-8, or anything.</param>
     /// <param name="masked">Whether anything was replaced.</param>
     public byte[] OfLines(byte[] text, out bool masked)
     {
+        masked = false;
+        if (IsLikeXml(text))
+        {
+            text = XmlMask.Apply(text, this, out masked);
+        }
+
         // Latin-1 keeps what is not ASCII as it is.
         var lines = Encoding.Latin1.GetString(text);
         var shown = string.Join('\n', lines.Split('\n').Select(OfLine));
-        var json = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out masked);
-        masked |= shown != lines;
+        var json = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out var isKeyMasked);
+        masked |= isKeyMasked || shown != lines;
         return json;
     }
 
@@ -121,13 +131,23 @@ internal sealed class MaskingRules
     /// <summary>Whether a text begins as JSON does.</summary>
     internal static bool IsLikeJson(string text) => text.AsSpan().TrimStart() is ['{' or '[' or '"', ..];
 
+    /// <summary>Whether a text begins as XML does, after the mark of its encoding.</summary>
+    internal static bool IsLikeXml(ReadOnlySpan<byte> text)
+    {
+        var begin = text.StartsWith("\uFEFF"u8) ? text[3..] : text;
+        return begin.TrimStart(" \t\r\n"u8) is [(byte)'<', ..];
+    }
+
     private string OfLine(string line)
     {
         var end = line.EndsWith('\r') ? "\r" : "";
-        line = line[..^end.Length];
+        var begin = _beforeLines.FirstOrDefault(word => line.AsSpan().TrimStart().StartsWith(word, StringComparison.Ordinal)) is { } found
+            ? line[..(line.IndexOf(found, StringComparison.Ordinal) + found.Length)]
+            : "";
+        line = line[begin.Length..^end.Length];
         var at = line.AsSpan().IndexOfAny('=', ':');
         var name = at < 0 ? [] : line.AsSpan(0, at).Trim();
-        return (name.IsEmpty || name.ContainsAny(' ', '"') ? UrlMask.OfUrls(line, this, level: 0)
+        return begin + (name.IsEmpty || name.ContainsAny(' ', '"') ? UrlMask.OfUrls(line, this, level: 0)
             : line[at] == '=' ? UrlMask.OfForm(line, this, level: 0)
             : IsSecret(name.ToString()) ? $"{line[..at]}: {Mask}"
             : UrlMask.OfUrls(line, this, level: 0)) + end;

@@ -41,7 +41,7 @@ internal static class XmlMask
                 continue;
             }
 
-            var close = rest.IndexOf((byte[])[(byte)'<', (byte)'/', .. name]);
+            var close = CloseOf(rest, name);
             output.Write(_mask);
             masked = true;
             rest = close < 0 ? [] : rest[close..];
@@ -50,6 +50,55 @@ internal static class XmlMask
         output.Write(rest);
         return output.WrittenSpan.ToArray();
     }
+
+    /// <summary>
+    /// Where the tag begins that closes an element; -1 where none does. It may contain others of its name and of longer names that begin
+    /// with it, and a tag in a section of characters or a remark closes nothing.
+    /// </summary>
+    private static int CloseOf(ReadOnlySpan<byte> content, ReadOnlySpan<byte> name)
+    {
+        var depth = 1;
+        for (var position = 0; content[position..].IndexOf((byte)'<') is >= 0 and var next;)
+        {
+            position += next;
+            var tag = content[(position + 1)..];
+            var isSection = tag.StartsWith("![CDATA["u8);
+            if (isSection || tag.StartsWith("!--"u8))
+            {
+                var end = tag.IndexOf(isSection ? "]]>"u8 : "-->"u8);
+                if (end < 0)
+                {
+                    return -1;
+                }
+
+                position += 1 + end;
+            }
+            else if (tag is [(byte)'/', ..] && IsNamed(tag[1..], name))
+            {
+                if (--depth == 0)
+                {
+                    return position;
+                }
+
+                position++;
+            }
+            else if (IsNamed(tag, name))
+            {
+                var length = EndOfTag(tag);
+                depth += tag[..length] is [.., (byte)'/', (byte)'>'] ? 0 : 1;
+                position += 1 + length;
+            }
+            else
+            {
+                position++;
+            }
+        }
+
+        return -1;
+    }
+
+    private static bool IsNamed(ReadOnlySpan<byte> tag, ReadOnlySpan<byte> name) =>
+        tag.StartsWith(name) && (tag.Length == name.Length || _afterName.Contains(tag[name.Length]));
 
     /// <summary>The index after the end of a tag, or the end of the text. An attribute's value may have the sign that ends a tag.</summary>
     private static int EndOfTag(ReadOnlySpan<byte> tag)

@@ -77,10 +77,40 @@ public sealed class BodyViewTests
     [InlineData("data: {\"a\":\"b=c\"}\ndata: https://me:pw@h/\n", "data: {\"a\":\"b=c\"}\ndata: https://***@h/\n")]
     [InlineData("42[\"auth\",{\"token\":\"a=b\",\"x\":\"y=z\"}]", "42[\"auth\",{\"token\":\"***\",\"x\":\"y=z\"}]")]
     [InlineData("the token = x, and a password=y in prose", "the token = x, and a password=y in prose")]
+    [InlineData("[db]\nuser=me\npassword=x\n", "[db]\nuser=me\npassword=***\n")]
+    [InlineData("{{ settings }}\nToken: x\n", "{{ settings }}\nToken: ***\n")]
+    [InlineData("<a><password>x</password></a>", "<a><password>***</password></a>")]
+    [InlineData("- password: x\nexport DB_PASSWORD=y\ndata: token=z", "- password: ***\nexport DB_PASSWORD=***\ndata: token=***")]
     public void Plain_text_is_looked_through_for_forms_and_urls(string text, string shown)
     {
         Assert.Equal(shown.TrimEnd(), View("Content-Type: text/plain;charset=UTF-8", Sample.Bytes(text)).Text.TrimEnd());
         Assert.Equal(shown.TrimEnd(), View("X: y", Sample.Bytes(text)).Text.TrimEnd());
+    }
+
+    /// <summary>Programs send one thing under the type of another.</summary>
+    [Theory]
+    [InlineData("application/json", "user=me&password=x", "user=me&password=***")]
+    [InlineData("application/json", "<password>x</password>", "<password>***</password>")]
+    [InlineData("application/octet-stream", "user=me&password=x", "user=me&password=***")]
+    [InlineData("application/octet-stream", "<password>x</password>", "<password>***</password>")]
+    [InlineData("application/x-www-form-urlencoded", "<a><password>x</password></a>", "<a><password>***</password></a>")]
+    [InlineData("application/yaml", "user: me\npassword: x\n", "user: me\npassword: ***\n")]
+    [InlineData("image/png", "password=x", "password=***")]
+    [InlineData("application/javascript", "token = f(x);\nb: 1", "token = f(x);\nb: 1")]
+    public void Secrets_do_not_hide_by_a_type_that_is_not_theirs(string type, string text, string shown) =>
+        Assert.Equal(shown, View($"Content-Type: {type}", Sample.Bytes(text)).Text);
+
+    [Theory]
+    [InlineData("text/xml; charset=utf-16")]
+    [InlineData("text/plain; charset=utf-16")]
+    [InlineData("application/soap+xml")]
+    [InlineData("application/json")]
+    public void Text_of_another_encoding_is_withheld_until_secrets_are_wanted(string type)
+    {
+        var text = Encoding.Unicode.GetBytes("<password>x</password>");
+        Assert.NotNull(View($"Content-Type: {type}", text).Withheld);
+        Assert.Empty(View($"Content-Type: {type}", text).Content);
+        Assert.Equal(text, View($"Content-Type: {type}", text, reveal: true).Content);
     }
 
     [Theory]

@@ -12,6 +12,11 @@ public sealed class XmlMaskTests
     [InlineData("<secret><![CDATA[<b>x</b>]]></secret>", "<secret>***</secret>")]
     [InlineData("<a w:api-key='x' id=\"1\"/>", "<a w:api-key='***' id=\"1\"/>")]
     [InlineData("<a token = \"x>y\" b=\"z\">t</a>", "<a token = \"***\" b=\"z\">t</a>")]
+    [InlineData("<secret><![CDATA[</secret>x]]></secret>y", "<secret>***</secret>y")]
+    [InlineData("<secret><!-- </secret> -->x</secret>y", "<secret>***</secret>y")]
+    [InlineData("<secret><secretId>1</secretId><v>x</v></secret><b>y</b>", "<secret>***</secret><b>y</b>")]
+    [InlineData("<token><token a='>'>1</token><token/>x</token><b>y</b>", "<token>***</token><b>y</b>")]
+    [InlineData("<token><![CDATA[</token>x", "<token>***")]
     [InlineData("<token/><b>y</b>", "<token/><b>y</b>")]
     [InlineData("<password>cut o", "<password>***")]
     [InlineData("<password", "<password")]
@@ -35,6 +40,10 @@ public sealed class XmlMaskTests
     [InlineData("<a b='c\" ")]
     [InlineData("<token>")]
     [InlineData("<token></a>")]
+    [InlineData("<token></tokens>")]
+    [InlineData("<token '")]
+    [InlineData("<token><![CDATA[")]
+    [InlineData("<token><!--")]
     public void Takes_linear_time(string piece)
     {
         var body = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Repeat(piece, 1024 * 1024 / piece.Length)));
