@@ -144,8 +144,9 @@ internal sealed class StatsCommand
             $"{"session",-24} {"requests",10} {"errors",8} {"bytes in",14} {"bytes out",14} {"p50 ms",9} {"p95 ms",9} {"p99 ms",9}");
         foreach (WindowResult row in statistics.Totals.Results())
         {
+            // A recording may be of another machine: its names must not steer the terminal.
             _output.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"{statistics.Sessions.Name(row.Key),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
+                $"{PlainText.Clean(statistics.Sessions.Name(row.Key)),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
                     + $"{row.P50 / 1e3,9:0.00} {row.P95 / 1e3,9:0.00} {row.P99 / 1e3,9:0.00}"));
             foreach ((ushort code, long count) in statistics.Totals.Errors(row.Key))
             {

@@ -149,8 +149,14 @@ internal sealed class RecordingReader : IDisposable
     {
         if (kind == RelayFrameKind.Gap && body.Length == 17)
         {
-            sink.OnGap(new RingGap(
-                BinaryPrimitives.ReadInt64LittleEndian(body), BinaryPrimitives.ReadInt64LittleEndian(body[8..]), (RingGapReason)body[16]));
+            var gap = new RingGap(
+                BinaryPrimitives.ReadInt64LittleEndian(body), BinaryPrimitives.ReadInt64LittleEndian(body[8..]), (RingGapReason)body[16]);
+            if (gap.Count < 0)
+            {
+                return false;
+            }
+
+            sink.OnGap(gap);
             return true;
         }
 

@@ -85,6 +85,22 @@ public sealed class StatsTests : IDisposable
     }
 
     [Fact]
+    public async Task Names_of_a_recording_do_not_steer_the_terminal()
+    {
+        string file = Path.Combine(_folder, "strange.rec");
+        using (RecordingWriter recording = RecordingWriter.Create(file))
+        {
+            byte[] payload = new byte[240];
+            var record = new RequestRecord { SessionName = "a\x1b[2J\n"u8, StartedUnixMicroseconds = 1_700_000_000_000_000, Status = 200 };
+            recording.Add(0, (ushort)RecordType.Request, payload.AsSpan(0, RequestRecordCodec.Encode(payload, record)));
+        }
+
+        Assert.Equal(0, await TapCommand.RunAsync(["stats", file], _output, _error, CancellationToken.None));
+        Assert.StartsWith("a?[2J? ", _output.Lines[1], StringComparison.Ordinal);
+        Assert.Equal(3, _output.Lines.Length);
+    }
+
+    [Fact]
     public async Task The_requests_of_a_ring_are_routed_to_partitions_with_the_same_result()
     {
         using var ring = new LiveRing();

@@ -87,6 +87,15 @@ public sealed class RecordingTests
     }
 
     [Fact]
+    public void A_gap_of_less_than_nothing_is_damage()
+    {
+        byte[] file = Record(writer => writer.Add(new RingGap(10, -3, RingGapReason.Overwritten)));
+        (List<string> seen, RecordingStatus status) = Read(file);
+        Assert.Equal(RecordingStatus.Damaged, status);
+        Assert.Empty(seen);
+    }
+
+    [Fact]
     public void Aggregation_over_a_recording_counts_requests_and_what_was_missed()
     {
         byte[] payload = new byte[240];
