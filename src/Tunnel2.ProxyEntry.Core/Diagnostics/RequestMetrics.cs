@@ -135,7 +135,9 @@ internal sealed class RequestMetrics : RequestObserver
     {
         Add(Total.Received, request.BytesReceived);
         Add(Total.Sent, request.BytesSent);
-        var statusClass = request.Status is >= 100 and < 600 ? request.Status / 100 : 0;
+
+        // A status above 599 has no class of its own: it is a failure of the service, as in the live view.
+        var statusClass = request.Status switch { < 100 => 0, < 600 and var status => status / 100, _ => 5 };
         _counters.Add(((int)outcome * _statusClasses.Length) + statusClass, 1);
         if (_duration.Enabled)
         {

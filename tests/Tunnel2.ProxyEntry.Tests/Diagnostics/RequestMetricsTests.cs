@@ -74,6 +74,19 @@ public sealed class RequestMetricsTests : IDisposable
         Assert.Equal(20, samples["tunnel2_entry_visitor_sent_bytes_total"]);
     }
 
+    /// <summary>Some services answer so; the live view counts them as errors of the service, and so do the alerts.</summary>
+    [Theory]
+    [InlineData(600)]
+    [InlineData(999)]
+    public void A_status_without_a_class_is_an_error_of_the_service(int status)
+    {
+        Begin();
+        _request.Status = status;
+        End(RequestOutcome.Completed, TimeSpan.Zero);
+        var samples = PrometheusParser.Parse(_collector.Collect()).Samples;
+        Assert.Equal(1, samples["tunnel2_entry_requests_total{http_response_status_class=5xx,outcome=completed}"]);
+    }
+
     [Fact]
     public void Every_outcome_and_any_status_can_be_recorded()
     {
