@@ -32,6 +32,7 @@ internal sealed class HubClient : Subscriber, IDisposable
     private bool _closing;
     private bool _closed;
     private bool _aborted;
+    private bool _isCut;
     private long _ended;
     private HashSet<HubChannel>? _pending;
     private TaskCompletionSource? _room;
@@ -335,12 +336,12 @@ internal sealed class HubClient : Subscriber, IDisposable
         long silence = now - Volatile.Read(ref _heard);
         if (silence > limits.SilenceLimit.TotalMilliseconds)
         {
-            _hub.Metrics.Cut("silent");
+            CountCut("silent");
             Abort();
         }
         else if (_blockedSince != 0 && now - _blockedSince > limits.WriteLimit.TotalMilliseconds)
         {
-            _hub.Metrics.Cut("blocked");
+            CountCut("blocked");
             Abort();
         }
         else if (silence > limits.PingAfter.TotalMilliseconds && now - _pinged > limits.PingAfter.TotalMilliseconds)
@@ -421,8 +422,19 @@ internal sealed class HubClient : Subscriber, IDisposable
         _strikes = _calmSince != 0 && _hub.Now - _calmSince < _hub.Limits.StrikeWindow.TotalMilliseconds ? _strikes + 1 : 1;
         if (_strikes == MostStrikes)
         {
-            _hub.Metrics.Cut("slow");
+            CountCut("slow");
             CloseUnsynchronized(1008, "too slow");
+        }
+    }
+
+    /// <summary>
+    /// A subscriber that is cut off for one reason may reach another limit before it is gone: it does not read its close frame either.
+    /// </summary>
+    private void CountCut(string reason)
+    {
+        if (!Interlocked.Exchange(ref _isCut, true))
+        {
+            _hub.Metrics.Cut(reason);
         }
     }
 

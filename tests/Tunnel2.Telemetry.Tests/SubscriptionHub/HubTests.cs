@@ -202,6 +202,47 @@ public sealed class HubTests : IDisposable
         Assert.Fail("It was not closed.");
     }
 
+    /// <summary>It does not read its close frame either, so it reaches another limit before it is gone.</summary>
+    [Fact]
+    public async Task A_subscriber_that_is_cut_off_counts_once()
+    {
+        var reasons = new List<string?>();
+        using var listener = new MeterListener
+        {
+            InstrumentPublished = (instrument, listener) =>
+            {
+                if (ReferenceEquals(instrument.Meter, _meter) && instrument.Name == "tunnel2.hub.cut")
+                {
+                    listener.EnableMeasurementEvents(instrument);
+                }
+            },
+        };
+        listener.SetMeasurementEventCallback<long>((_, _, tags, _) => reasons.Add(tags[0].Value as string));
+        listener.Start();
+        Hub hub = Create(new HubLimits { QueueFrames = 8 });
+        HubChannel channel = hub.GetChannel("a");
+        (HubClient slow, SocketPair pair) = Connect(hub, receiveBuffer: 4096);
+        await hub.SubscribeAsync(slow, "a", () => { });
+        byte[] large = Encoding.ASCII.GetBytes($"\"{new string('x', 60_000)}\"");
+        for (int episode = 1; episode <= 3; episode++)
+        {
+            long before = slow.TotalDropped;
+            while (slow.TotalDropped == before)
+            {
+                hub.Publish(channel, "k", large);
+            }
+
+            while (episode < 3
+                && pair.ReadFrame() is var (opcode, payload) && !(opcode == 1 && payload.AsSpan().StartsWith("{\"type\":\"gap\""u8)))
+            {
+            }
+        }
+
+        slow.Look(hub.Now + 3_600_000);
+        Assert.True(slow.IsClosed);
+        Assert.Equal("slow", Assert.Single(reasons));
+    }
+
     [Fact]
     public void A_silent_client_is_pinged_after_27_seconds_and_cut_off_after_30()
     {
