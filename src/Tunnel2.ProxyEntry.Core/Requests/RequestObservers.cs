@@ -109,6 +109,13 @@ internal sealed class RequestObservers
     /// <inheritdoc cref="RequestObserver.OnEnded"/>
     public void Ended(VisitorExchange exchange, ForwardedRequest request, RequestOutcome outcome)
     {
+        // What a front holds for a visitor that takes no more was written, and never sent.
+        if (outcome is RequestOutcome.VisitorAborted or RequestOutcome.Aborted
+            && exchange.BodySent is { } sent && sent < request.BytesSent)
+        {
+            request.BytesSent = sent;
+        }
+
         foreach (var observer in _ended)
         {
             observer.OnEnded(exchange, request, outcome);

@@ -184,6 +184,12 @@ internal abstract class VisitorExchange
     }
 
     /// <summary>
+    /// How many bytes of the response's body have gone to the visitor's connection, where the front may still hold others; null: all that
+    /// were written, or it is not known. It is asked for answers that were cut.
+    /// </summary>
+    public virtual long? BodySent => null;
+
+    /// <summary>
     /// The code of HTTP/2 with which the visitor has reset the request; null when it has not, or left in another way. From any thread.
     /// </summary>
     public virtual int? VisitorResetCode => null;

@@ -37,6 +37,20 @@ public sealed class RequestObserversTests
         Assert.Empty(_told);
     }
 
+    [Theory]
+    [InlineData("VisitorAborted", 30L, 30)]
+    [InlineData("Aborted", 0L, 0)]
+    [InlineData("Aborted", null, 50)]
+    [InlineData("VisitorAborted", 60L, 50)]
+    [InlineData("Completed", 30L, 50)]
+    [InlineData("Upgraded", 30L, 50)]
+    public void Of_an_answer_that_was_cut_they_learn_what_was_sent(string outcome, long? sent, long learned)
+    {
+        var request = new ForwardedRequest { BytesSent = 50 };
+        new RequestObservers([]).Ended(new SampleExchange { HasSent = sent }, request, Enum.Parse<RequestOutcome>(outcome));
+        Assert.Equal(learned, request.BytesSent);
+    }
+
     private static void TellAll(RequestObservers observers) => TellAll(observers, new SampleExchange(), new ForwardedRequest());
 
     private static void TellAll(RequestObservers observers, SampleExchange exchange, ForwardedRequest request)

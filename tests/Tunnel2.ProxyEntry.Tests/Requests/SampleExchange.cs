@@ -55,6 +55,11 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override CancellationToken VisitorLeft => default;
 
+    public override long? BodySent => HasSent;
+
+    /// <summary>What the front knows of the body's bytes.</summary>
+    public long? HasSent { get; init; }
+
     /// <summary>The one field that the request has, or null.</summary>
     public (string Name, string Value)? Field { get; init; }
 

@@ -1,5 +1,7 @@
 using System.Buffers.Binary;
 using System.IO.Pipelines;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using Tunnel2.Http2.Frames;
 using Tunnel2.Http2.Hpack;
 using Tunnel2.Protocol.Headers;
@@ -20,6 +22,9 @@ internal sealed class Http2Link : IDuplexPipe
     /// <summary>Resets that are remembered: more than one connection has streams whose end was not seen yet.</summary>
     private const int Remembered = 2048;
 
+    /// <summary>Answers that a reset has cut whose bytes are remembered, at most.</summary>
+    private const int Cut = 256;
+
     /// <summary>Resets of our own that were announced and not seen yet, at most.</summary>
     private const int MostExpected = 1280;
 
@@ -33,12 +38,14 @@ internal sealed class Http2Link : IDuplexPipe
     private const uint NoTable = uint.MaxValue;
 
     private readonly Queue<(uint Smallest, uint Last)> _tables = new();
+    private readonly Dictionary<int, long> _sent = [];
     private readonly Action<Http2Flood>? _flooded;
     private readonly Http2LinkInput _input;
     private readonly Http2LinkOutput _output;
     private Http2FloodGuard _flood;
     private (int Id, uint Code)[]? _visitorResets;
     private int[]? _ownResets;
+    private (int Id, long Sent)[]? _cut;
     private int _expectedResets;
     private int _lastStream;
     private (uint Smallest, uint Last)? _table;
@@ -76,6 +83,20 @@ internal sealed class Http2Link : IDuplexPipe
         lock (Gate)
         {
             return _visitorResets?[SlotOf(streamId)] is { } reset && reset.Id == streamId ? (int)Math.Min(reset.Code, int.MaxValue) : null;
+        }
+    }
+
+    /// <summary>
+    /// How many bytes of a body have been sent on a stream whose answer has begun and was not sent to its end. Kestrel takes more than the
+    /// visitor's window allows, and drops it with the stream. Null: there is no such stream, or its reset is forgotten.
+    /// </summary>
+    public long? BodySentOf(int streamId)
+    {
+        lock (Gate)
+        {
+            return _sent.TryGetValue(streamId, out var sent) ? sent
+                : _cut?[CutSlotOf(streamId)] is { } cut && cut.Id == streamId ? cut.Sent
+                : null;
         }
     }
 
@@ -164,9 +185,11 @@ internal sealed class Http2Link : IDuplexPipe
                 // Kestrel's block begins with the new size of the table, if there is one.
                 _table = null;
                 _flood.OnOwnFrame();
+                CountUnsynchronized(header);
                 return true;
             case Http2FrameType.Data:
                 _flood.OnOwnData(header.Length);
+                CountUnsynchronized(header);
                 return true;
             case Http2FrameType.Settings when header.Has(Http2FrameFlags.Ack) && _tables.TryDequeue(out var table):
                 _table = table.Smallest == NoTable ? _table : (Math.Min(_table?.Smallest ?? NoTable, table.Smallest), table.Last);
@@ -174,6 +197,7 @@ internal sealed class Http2Link : IDuplexPipe
             case Http2FrameType.RstStream when begin.Length == 4:
                 _ownResets ??= new int[Remembered];
                 _ownResets[SlotOf(header.StreamId)] = header.StreamId;
+                OnCutUnsynchronized(header.StreamId);
                 if ((Http2ErrorCode)BinaryPrimitives.ReadUInt32BigEndian(begin) == Http2ErrorCode.NoError)
                 {
                     // After a complete answer: the rest of the request is not wanted.
@@ -245,6 +269,39 @@ internal sealed class Http2Link : IDuplexPipe
 
     private static int SlotOf(int streamId) => (streamId >> 1) & (Remembered - 1);
 
+    /// <summary>Kestrel's frame of an answer. Its bytes are counted from its head on, until the answer or its stream ends.</summary>
+    private void CountUnsynchronized(Http2FrameHeader header)
+    {
+        if (header.Has(Http2FrameFlags.EndStream))
+        {
+            _sent.Remove(header.StreamId);
+        }
+        else if (header.Type == Http2FrameType.Data)
+        {
+            ref var sent = ref CollectionsMarshal.GetValueRefOrNullRef(_sent, header.StreamId);
+            if (!Unsafe.IsNullRef(ref sent))
+            {
+                sent += header.Length;
+            }
+        }
+        else if (IsOpenUnsynchronized(header.StreamId))
+        {
+            _sent.TryAdd(header.StreamId, 0);
+        }
+    }
+
+    /// <summary>A stream is reset: what was sent on it is kept for the exchange, which learns of the reset later.</summary>
+    private void OnCutUnsynchronized(int streamId)
+    {
+        if (_sent.Remove(streamId, out var sent))
+        {
+            _cut ??= new (int, long)[Cut];
+            _cut[CutSlotOf(streamId)] = (streamId, sent);
+        }
+    }
+
+    private static int CutSlotOf(int streamId) => (streamId >> 1) & (Cut - 1);
+
     private bool TryTakeUnsynchronized(Http2FrameHeader header, ReadOnlySpan<byte> begin) =>
         header.Type == Http2FrameType.WindowUpdate && begin.Length == 4
             ? _flood.TryTakeGrant(BinaryPrimitives.ReadInt32BigEndian(begin) & int.MaxValue)
@@ -266,6 +323,7 @@ internal sealed class Http2Link : IDuplexPipe
                 {
                     _visitorResets ??= new (int, uint)[Remembered];
                     _visitorResets[SlotOf(header.StreamId)] = (header.StreamId, BinaryPrimitives.ReadUInt32BigEndian(begin));
+                    OnCutUnsynchronized(header.StreamId);
                 }
 
                 return Http2FloodGuard.PerReset;

@@ -165,6 +165,9 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override int? VisitorResetCode => _link?.CodeOf(StreamId);
 
     /// <inheritdoc/>
+    public override long? BodySent => _link?.BodySentOf(StreamId);
+
+    /// <inheritdoc/>
     public override int CopyForwardedFor(Span<byte> destination)
     {
         var written = 0;

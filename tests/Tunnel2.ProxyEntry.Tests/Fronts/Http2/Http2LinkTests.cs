@@ -262,6 +262,35 @@ public sealed class Http2LinkTests
         Assert.Equal(101, begun);
     }
 
+    /// <summary>Kestrel takes what the visitor's window does not allow yet, and drops it when the stream is reset.</summary>
+    [Fact]
+    public async Task What_was_sent_of_an_answer_is_known_until_it_ends_and_after_it_was_cut()
+    {
+        var wire = new Wire();
+        Assert.Null(wire.Link.BodySentOf(1));
+        foreach (var id in (int[])[1, 3, 5, 7])
+        {
+            wire.Write(Frame(Http2FrameType.Headers, Http2FrameFlags.EndHeaders, id, [0x88]));
+            Assert.Equal(0, wire.Link.BodySentOf(id));
+        }
+
+        wire.Write(Frame(Http2FrameType.Data, Http2FrameFlags.None, 1, new byte[20]));
+        wire.Write(Frame(Http2FrameType.Data, Http2FrameFlags.None, 3, new byte[30]));
+        wire.Write(Frame(Http2FrameType.Data, Http2FrameFlags.None, 1, new byte[5]));
+        wire.Write(Frame(Http2FrameType.Data, Http2FrameFlags.EndStream, 7, new byte[5]));
+        await wire.ReceiveAsync(Frame(Http2FrameType.RstStream, Http2FrameFlags.None, 1, [0, 0, 0, 8]));
+        wire.Write(Frame(Http2FrameType.RstStream, Http2FrameFlags.None, 3, [0, 0, 0, 2]));
+
+        // A frame that was under way when the reset came is none of a new answer.
+        wire.Write(Frame(Http2FrameType.Data, Http2FrameFlags.None, 1, new byte[9]));
+        wire.Write(Frame(Http2FrameType.Headers, Http2FrameFlags.EndHeaders, 1, [0x88]));
+
+        Assert.Equal(25, wire.Link.BodySentOf(1));
+        Assert.Equal(30, wire.Link.BodySentOf(3));
+        Assert.Equal(0, wire.Link.BodySentOf(5));
+        Assert.Null(wire.Link.BodySentOf(7));
+    }
+
     private static byte[] Frame(Http2FrameType type, Http2FrameFlags flags, int id, byte[] payload)
     {
         var header = new byte[Http2FrameHeader.Size];
