@@ -166,7 +166,7 @@ internal sealed record BodyView
     /// <summary>Whether a type is one of text, in which secrets are found only where the text can be read.</summary>
     private static bool IsTextual(string mediaType) =>
         mediaType.StartsWith("text/", StringComparison.Ordinal)
-        || mediaType.Contains("form", StringComparison.Ordinal)
+        || mediaType.Contains("form-", StringComparison.Ordinal)
         || mediaType.EndsWith("json", StringComparison.Ordinal)
         || mediaType.EndsWith("xml", StringComparison.Ordinal)
         || mediaType.EndsWith("yaml", StringComparison.Ordinal);

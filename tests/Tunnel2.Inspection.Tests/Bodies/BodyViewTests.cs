@@ -100,6 +100,14 @@ public sealed class BodyViewTests
     public void Secrets_do_not_hide_by_a_type_that_is_not_theirs(string type, string text, string shown) =>
         Assert.Equal(shown, View($"Content-Type: {type}", Sample.Bytes(text)).Text);
 
+    /// <summary>A document of an office has "form" in its type, and is none.</summary>
+    [Fact]
+    public void Bytes_of_a_type_without_text_are_shown()
+    {
+        const string Type = "Content-Type: application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+        Assert.Null(View(Type, [(byte)'P', (byte)'K', 0, 1]).Withheld);
+    }
+
     [Theory]
     [InlineData("text/xml; charset=utf-16")]
     [InlineData("text/plain; charset=utf-16")]
