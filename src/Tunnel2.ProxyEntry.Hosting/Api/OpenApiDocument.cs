@@ -210,6 +210,12 @@ internal static class OpenApiDocument
             schema = new JsonObject { ["type"] = "array", ["items"] = new JsonObject { ["type"] = "object" } };
         }
 
+        if (context.TypeInfo.Type == typeof(DateTimeOffset?) && (schema as JsonObject)?.ContainsKey("type") is not true)
+        {
+            // What a converter of ours reads is not known where schemas are made.
+            schema = new JsonObject { ["type"] = new JsonArray("string", "null"), ["format"] = "date-time" };
+        }
+
         if (schema is JsonObject one
             && context.PropertyInfo?.AttributeProvider?.GetCustomAttributes(typeof(DescriptionAttribute), inherit: false)
                 is [DescriptionAttribute words, ..])

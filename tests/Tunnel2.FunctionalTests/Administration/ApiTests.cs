@@ -168,6 +168,8 @@ public sealed class ApiTests
     [InlineData("POST", "tokens", """{"name":1,"names":["a"]}""", "application/json", 400, "malformed")]
     [InlineData("POST", "tokens", """{"name":null,"names":["a"]}""", "application/json", 400, "malformed")]
     [InlineData("POST", "tokens", """{"name":"a","names":["a"],"expires":"soon"}""", "application/json", 400, "malformed")]
+    [InlineData("POST", "tokens", """{"name":"a","names":["a"],"expires":"2999-01-31"}""", "application/json", 400, "malformed")]
+    [InlineData("POST", "tokens", """{"name":"a","names":["a"],"expires":"2999-01-31T00:00:00"}""", "application/json", 400, "malformed")]
     [InlineData("POST", "tokens", """{"name":"\ud800","names":["a"]}""", "application/json", 400, "malformed")]
     [InlineData("POST", "tokens", """{"\ud800":"a","names":["a"]}""", "application/json", 400, "malformed")]
     [InlineData("PUT", "policies/names/web", """[{"\ud800":1}]""", "application/json", 404, "no-name")]

@@ -1,4 +1,5 @@
 using System.ComponentModel;
+using System.Text.Json.Serialization;
 
 namespace Tunnel2.ProxyEntry.Api.Documents;
 
@@ -17,6 +18,7 @@ internal sealed record CreateToken
     [Description("The tier; missing: that of the agent of the settings with this id, or unlimited.")]
     public string? Tier { get; init; }
 
-    [Description("When it ends; missing: never.")]
+    [Description("When it ends, with its offset from UTC; missing: never.")]
+    [JsonConverter(typeof(MomentConverter))]
     public DateTimeOffset? Expires { get; init; }
 }
