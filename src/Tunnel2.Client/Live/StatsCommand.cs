@@ -145,8 +145,9 @@ internal sealed class StatsCommand
         foreach (WindowResult row in statistics.Totals.Results())
         {
             // A recording may be of another machine: its names must not steer the terminal.
+            string name = PlainText.Clean(statistics.Sessions.Name(row.Key));
             _output.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"{PlainText.Clean(statistics.Sessions.Name(row.Key)),-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
+                $"{name,-24} {row.Requests,10} {row.Errors,8} {row.BytesIn,14} {row.BytesOut,14} "
                     + $"{row.P50 / 1e3,9:0.00} {row.P95 / 1e3,9:0.00} {row.P99 / 1e3,9:0.00}"));
             foreach ((ushort code, long count) in statistics.Totals.Errors(row.Key))
             {
