@@ -97,7 +97,8 @@ internal sealed record RecordFilter
         range = default;
         if (text.Length == 3 && char.IsAsciiDigit(text[0]) && text.AsSpan(1).Equals("xx", StringComparison.OrdinalIgnoreCase))
         {
-            range = ((text[0] - '0') * 100, ((text[0] - '0') * 100) + 99);
+            // A status above 599 is a failure of the service, as in the metrics.
+            range = ((text[0] - '0') * 100, text[0] == '5' ? 999 : ((text[0] - '0') * 100) + 99);
             return text[0] is >= '1' and <= '5';
         }
 

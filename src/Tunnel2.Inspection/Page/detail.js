@@ -9,7 +9,7 @@ const tabs = ['Request', 'Response', 'Timing', 'Messages'];
 export function detailView(exchange, state, go) {
   const view = document.createDocumentFragment();
   const title = element('h2', {}, element('span', { class: 'method' }, shown(exchange.method)), ' ',
-    element('span', { class: `status s${Math.floor(exchange.status / 100)}` }, exchange.status ? String(exchange.status) : 'no answer'), ' ',
+    element('span', { class: `status s${Math.min(5, Math.floor(exchange.status / 100))}` }, exchange.status ? String(exchange.status) : 'no answer'), ' ',
     shown(exchange.target));
   view.append(element('button', { id: 'back', type: 'button', onclick: () => go({ id: null }) }, '← List'), title);
   if (exchange.error) view.append(element('p', { class: 'problem' }, `${exchange.leg}: `, shown(exchange.error)));

@@ -251,7 +251,7 @@ function makeRow(one, text) {
   const facts = [one.kind === 'http' ? '' : one.kind, one.via ? 'replay' : '', one.ended ? time(one.durationMs) : 'open', size(one.responseBytes), clock(one.startedAt), one.node ?? ''];
   const status = one.status ? String(one.status) : one.ended ? '—' : '…';
   row.append(element('a', { href: link(one.id), tabindex: '-1', onclick: (event) => { event.preventDefault(); go({ id: String(one.id) }); } },
-    element('span', { class: `status s${Math.floor(one.status / 100)}${one.error ? ' failed' : ''}` }, status),
+    element('span', { class: `status s${Math.min(5, Math.floor(one.status / 100))}${one.error ? ' failed' : ''}` }, status),
     element('span', { class: 'method' }, shown(one.method)), element('span', { class: 'target', title: plain(one.target) }, shown(one.target)),
     element('span', { class: 'more' }, facts.filter(Boolean).join(' · ')),
     one.error ? element('span', { class: 'reason' }, `${one.leg}: `, shown(one.error))

@@ -58,7 +58,8 @@ internal sealed class ExchangeFilter
     {
         "error" => capture.Error is not null || capture.Status >= 400,
         "open" => !capture.IsEnded,
-        [>= '1' and <= '5', 'x', 'x'] => capture.Status / 100 == _status[0] - '0',
+        // A status above 599 is a failure of the service, as in the metrics.
+        [>= '1' and <= '5', 'x', 'x'] => Math.Min(capture.Status / 100, 5) == _status[0] - '0',
         _ => int.TryParse(_status, out var status) && status == capture.Status,
     };
 

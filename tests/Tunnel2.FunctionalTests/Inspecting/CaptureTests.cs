@@ -292,6 +292,17 @@ public sealed class CaptureTests
                 [.. (await inspected.GetAsync(query)).GetProperty("exchanges").EnumerateArray()];
         });
 
+    [Fact]
+    public Task A_status_without_a_class_of_its_own_is_one_of_the_failures() => InspectedTunnel.RunAsync(
+        InspectedTunnel.Answering("HTTP/1.1 999 Request denied\r\nContent-Length: 0\r\n\r\n"),
+        async inspected =>
+        {
+            Assert.Equal(999, (await inspected.Tunnel.ExchangeAsync("/")).Head.StatusCode);
+            await inspected.EndedAsync(1);
+            Assert.Equal(1, (await inspected.GetAsync("?status=5xx")).GetProperty("exchanges").GetArrayLength());
+            Assert.Equal(0, (await inspected.GetAsync("?status=4xx")).GetProperty("exchanges").GetArrayLength());
+        });
+
     private static string Trailers(JsonElement exchange, string side) => string.Join(
         '|', exchange.GetProperty(side).GetProperty("trailers").EnumerateArray().Select(
             static field => $"{field.GetProperty("name")}={field.GetProperty("value")}"));

@@ -22,7 +22,7 @@ function open({ live, state, params, setParams }) {
     ['refused', request => isRefusal(failureOf(request), state.info)],
   ]);
   const hasStatus = request => statusRules.get(wanted.status)?.(request)
-    ?? Math.floor(request.status / 100) === Number(wanted.status[0]);
+    ?? Math.min(5, Math.floor(request.status / 100)) === Number(wanted.status[0]);
   const matches = request => request.session.includes(wanted.session) && (!wanted.method || request.method === wanted.method)
     && hasStatus(request) && request.target.toLowerCase().includes(wanted.text) && request.totalUs >= wanted.least;
   read();
