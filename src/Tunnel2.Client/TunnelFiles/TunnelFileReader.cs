@@ -47,7 +47,9 @@ internal sealed class TunnelFileReader
         catch (Exception exception) when (exception is not OutOfMemoryException)
         {
             // The library has other exceptions for some such files, without a place: it is after the last part that was read.
-            reader.Report(parser.Current?.End ?? Mark.Empty, "is not YAML: a bracket or a brace that begins here or before has no end");
+            reader.Report(
+                parser.Current?.End ?? Mark.Empty,
+                "is not YAML: it cannot be read beyond this line; often a bracket or a brace has no end");
         }
 
         return new TunnelFile(reader._top, reader._tunnels, [.. reader._mistakes.OrderBy(static mistake => mistake.Line)]);

@@ -337,8 +337,8 @@ public sealed class TunnelFileTests
     [InlineData("tunnels:\n\t- upstream: 3000", "tunnels.yml:1: is not YAML: While scanning")]
     [InlineData("tunnels: \"open", "tunnels.yml:1: is not YAML: ")]
     [InlineData("tunnels:\n- upstream: *nowhere", "tunnels.yml:1: is not YAML: The anchor 'nowhere'")]
-    [InlineData("tunnels:\n- {name: web, upstream: 1\n- {name: b}\n", "tunnels.yml:2: is not YAML: a bracket or a brace")]
-    [InlineData("tunnels:\n- allow-ip: [1.2.3.4, 5.6.7.8\n  name: b\n", "tunnels.yml:2: is not YAML: a bracket or a brace")]
+    [InlineData("tunnels:\n- {name: web, upstream: 1\n- {name: b}\n", "tunnels.yml:2: is not YAML: it cannot be read beyond this line")]
+    [InlineData("tunnels:\n- allow-ip: [1.2.3.4, 5.6.7.8\n  name: b\n", "tunnels.yml:2: is not YAML: it cannot be read beyond this line")]
     [InlineData("tunnels:\n- upstream: 1\n---\ntunnels: []", "tunnels.yml:4: a second document")]
     public void A_file_of_another_form_is_reported_with_its_place(string file, string mistake) =>
         Assert.StartsWith(mistake, Mistakes(file)[0], StringComparison.Ordinal);
@@ -348,6 +348,18 @@ public sealed class TunnelFileTests
     {
         Assert.StartsWith("other.yml: cannot be read: ", Mistakes("", "--config other.yml")[0], StringComparison.Ordinal);
         Assert.StartsWith("third.yml: cannot be read: ", Mistakes("", "", ("TUNNEL2_CONFIG", "third.yml"))[0], StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("client-ca")]
+    [InlineData("policy")]
+    [InlineData("webhook-secret-file")]
+    public void A_file_without_an_end_is_not_read_to_its_end(string key)
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux(), "Has the device.");
+        Assert.Contains(
+            $"tunnels.yml:4: {key}: /dev/zero is longer than 262144 bytes",
+            Mistakes($"tunnels:\n- upstream: 1\n  verify-webhook: github\n  {key}: /dev/zero\n"));
     }
 
     [Theory]
