@@ -41,7 +41,7 @@ internal static class RouteOptionsParser
                 }
             }
         }
-        catch (JsonException)
+        catch (Exception exception) when (IsOfText(exception))
         {
             return "is not a list of routes, as in /api=3000";
         }
@@ -72,7 +72,7 @@ internal static class RouteOptionsParser
                 }
             }
         }
-        catch (JsonException)
+        catch (Exception exception) when (IsOfText(exception))
         {
             // Reported where all routes are read.
         }
@@ -100,6 +100,9 @@ internal static class RouteOptionsParser
             mistakes.Add(new OptionMistake(Flag, "belongs to 'http': only a request of HTTP has a path"));
         }
     }
+
+    /// <summary>Whether a text is no JSON; its escapes can be half a character too, of which no text can be made.</summary>
+    private static bool IsOfText(Exception exception) => exception is JsonException or InvalidOperationException;
 
     private static IEnumerable<(string Entry, JsonElement? Item)> Entries(string text)
     {

@@ -73,9 +73,9 @@ internal sealed record StoredLogin(string Path, string Server)
                 return login;
             }
         }
-        catch (JsonException)
+        catch (Exception exception) when (exception is JsonException or InvalidOperationException)
         {
-            // Its message could repeat a part of the file.
+            // Its message could repeat a part of the file. The second is for texts that are no UTF-8, or have half a character.
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

@@ -61,6 +61,8 @@ public sealed class RouteOptionsParserTests
     [InlineData("""[{"path":"/api","upstream":"h2c://h:1","backend-protocol":"h1"}]""")]
     [InlineData("""[{"path":"/api","upstream":3000,"backend-protocol":"h3"}]""")]
     [InlineData("""[{"path":"/","upstream":3000,"strip-prefix":true}]""")]
+    [InlineData("""["\ud800=3000"]""")]
+    [InlineData("""[{"path":"\ud800","upstream":3000}]""")]
     public void A_mistake_names_the_flag(string text)
     {
         AgentOptionsParseResult result = AgentOptionsParser.Parse(_minimal.Give("--route", text));

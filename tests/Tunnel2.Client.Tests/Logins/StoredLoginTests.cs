@@ -98,6 +98,8 @@ public sealed class StoredLoginTests : IDisposable
     [InlineData("{\"token\":\"st0red\"}")]
     [InlineData("{\"server\":7,\"token\":\"st0red\"}")]
     [InlineData("{\"server\":\"h\",\"token\":\"st0red\"} x")]
+    [InlineData("{\"server\":\"h\\ud800\",\"token\":\"st0red\"}")]
+    [InlineData("{\"server\":\"h\",\"token\":\"st0red\\udfff\"}")]
     public void A_file_of_another_form_is_a_mistake_that_shows_nothing_of_it(string text)
     {
         Store();
