@@ -1,6 +1,5 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Configuration;
@@ -15,17 +14,13 @@ internal static class ClientCaParser
     /// <returns>What is wrong, in one line; null: nothing.</returns>
     public static string? Read(string path, ref AgentOptions options)
     {
-        if (PolicyOptionsParser.TryReadFile(path, out byte[] bytes) is { } problem)
-        {
-            return problem;
-        }
-
         var certificates = new X509Certificate2Collection();
         try
         {
-            certificates.ImportFromPem(Encoding.UTF8.GetString(bytes));
+            certificates.ImportFromPem(TlsFiles.ReadPem(path));
         }
-        catch (Exception exception) when (exception is CryptographicException or ArgumentException)
+        catch (Exception exception)
+            when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
             return $"{path} cannot be read: {exception.Message.ReplaceLineEndings(" ")}";
         }

@@ -351,15 +351,20 @@ public sealed class TunnelFileTests
     }
 
     [Theory]
-    [InlineData("client-ca")]
-    [InlineData("policy")]
-    [InlineData("webhook-secret-file")]
-    public void A_file_without_an_end_is_not_read_to_its_end(string key)
+    [InlineData("client-ca", "/dev/zero cannot be read: It has more than 4194304 characters.")]
+    [InlineData("policy", "/dev/zero is longer than 262144 bytes")]
+    [InlineData("webhook-secret-file", "/dev/zero is longer than 262144 bytes")]
+    [InlineData("server-ca", "'/dev/zero' cannot be used: It has more than 4194304 characters")]
+    [InlineData("client-cert", "'/dev/zero' cannot be used: It has more than 4194304 characters")]
+    public void A_file_without_an_end_is_not_read_to_its_end(string key, string mistake)
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "Has the device.");
+        string place = key is "server-ca" or "client-cert" ? "" : "  ";
         Assert.Contains(
-            $"tunnels.yml:4: {key}: /dev/zero is longer than 262144 bytes",
-            Mistakes($"tunnels:\n- upstream: 1\n  verify-webhook: github\n  {key}: /dev/zero\n"));
+            $"tunnels.yml:{(place.Length == 0 ? 1 : 4)}: {key}: {mistake}",
+            Mistakes(place.Length == 0
+                ? $"{key}: /dev/zero\ntunnels:\n- upstream: 1\n"
+                : $"tunnels:\n- upstream: 1\n  verify-webhook: github\n  {key}: /dev/zero\n"));
     }
 
     [Theory]
