@@ -68,7 +68,7 @@ internal sealed class AccessPolicy
     /// <param name="authorization">The value of <c>Authorization</c>.</param>
     /// <param name="from">
     /// The visitor's address. Elsewhere than where a login was right, it takes an attempt to learn that it is: otherwise who has none left
-    /// could go on to guess.
+    /// could continue to guess.
     /// </param>
     /// <param name="user">The user's name, when the login is right.</param>
     /// <param name="login">The login, when it takes more to decide.</param>

@@ -243,7 +243,7 @@ internal sealed partial class AccessGate
 
             if (policy.Knows(login))
             {
-                // Right elsewhere. That is said only now: before, it would tell one without attempts that a guess is right.
+                // Right elsewhere. That is said only now: before, one without attempts would learn that a guess is right.
                 _attempts.Return(address, policy.Budget);
                 return (null, TimeSpan.Zero);
             }
