@@ -15,7 +15,11 @@ namespace Tunnel2.Client.Core.Configuration;
 public sealed record BackendTarget(bool IsHttps, string Host, int Port, string PathPrefix = "")
 {
     /// <summary><c>host:port</c> as it belongs into a Host header: without the port when it is the scheme's own (RFC 9110, 7.2).</summary>
-    public string HostHeader => Port == (IsHttps ? 443 : 80) ? HostPort.FormatHost(Host) : HostPort.Format(Host, Port);
+    public string HostHeader => HostPort.FormatField(Host, Port, UsualPort);
+
+    private int UsualPort => IsHttps ? 443 : 80;
+
+    private string Authority => Port == UsualPort ? HostPort.FormatHost(Host) : HostPort.Format(Host, Port);
 
     private const string PipeScheme = "npipe:";
 
@@ -141,7 +145,7 @@ public sealed record BackendTarget(bool IsHttps, string Host, int Port, string P
         : SocketPath is not null ? $"unix:{SocketPath}"
         : PipeName is not null ? PipeScheme + PipeName
         : IsRaw ? $"{(IsDatagram ? "udp" : "tcp")}://{HostPort.Format(Host, Port)}"
-        : string.Create(CultureInfo.InvariantCulture, $"{(IsHttps ? "https" : IsHttp2 ? "h2c" : "http")}://{HostHeader}{PathPrefix}");
+        : string.Create(CultureInfo.InvariantCulture, $"{(IsHttps ? "https" : IsHttp2 ? "h2c" : "http")}://{Authority}{PathPrefix}");
 
     private static string? TryParseSocket(string text, out BackendTarget? target)
     {

@@ -94,6 +94,17 @@ internal static class HostPort
 
     public static string FormatHost(string host) => host.Contains(':', StringComparison.Ordinal) ? $"[{host}]" : host;
 
+    /// <summary>
+    /// <c>host:port</c> for a Host field: without the port when it is the scheme's own, and without the zone of a link-local address
+    /// (<c>fe80::1%eth0</c>), which means something on this machine only and is no host to a peer (RFC 6874 section 3).
+    /// </summary>
+    public static string FormatField(string host, int port, int usualPort)
+    {
+        var zone = IsIPv6(host) ? host.IndexOf('%', StringComparison.Ordinal) : -1;
+        var sent = zone < 0 ? host : host[..zone];
+        return port == usualPort ? FormatHost(sent) : Format(sent, port);
+    }
+
     public static bool IsIPv6(string text) =>
         text.Contains(':', StringComparison.Ordinal)
         && IPAddress.TryParse(text, out IPAddress? address)

@@ -34,7 +34,7 @@ internal static class WebSocketOpening
 
     private static byte[] Request(ServerEndpoint server, bool isTls, string key)
     {
-        var host = server.Port == (isTls ? 443 : 80) ? HostPort.FormatHost(server.Host) : server.ToString();
+        var host = HostPort.FormatField(server.Host, server.Port, isTls ? 443 : 80);
         return Encoding.ASCII.GetBytes(
             $"GET {Encoding.ASCII.GetString(WebSocketBinding.Path)} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
             + $"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"

@@ -18,6 +18,8 @@ public sealed class BackendTargetTests
     [InlineData("https://host", "https://host", "host")]
     [InlineData("HTTPS://host:8443/a/b", "https://host:8443/a/b", "host:8443")]
     [InlineData("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443", "[2001:db8::1]:8443")]
+    [InlineData("http://[fe80::1%eth0]:3000", "http://[fe80::1%eth0]:3000", "[fe80::1]:3000")]
+    [InlineData("http://[fe80::1%2]", "http://[fe80::1%2]", "[fe80::1]")]
     [InlineData("http://host:443", "http://host:443", "host:443")]
     [InlineData("h2c://host:50051", "h2c://host:50051", "host:50051")]
     [InlineData("H2C://host", "h2c://host", "host")]

@@ -34,10 +34,12 @@ public sealed partial class WebSocketOpeningTests
     [InlineData(443, true, "tunnel.example.com")]
     [InlineData(80, false, "tunnel.example.com")]
     [InlineData(8443, true, "tunnel.example.com:8443")]
-    public async Task The_request_is_a_complete_handshake(int port, bool isTls, string host)
+    [InlineData(8443, true, "[fe80::1]:8443", "fe80::1%eth0")]
+    [InlineData(443, true, "[fe80::1]", "fe80::1%2")]
+    public async Task The_request_is_a_complete_handshake(int port, bool isTls, string host, string server = "tunnel.example.com")
     {
         await using var peer = new AnsweringPeer(Good, 0);
-        await WebSocketOpening.OpenAsync(peer, _server with { Port = port }, isTls);
+        await WebSocketOpening.OpenAsync(peer, new ServerEndpoint(server, port), isTls);
         Assert.StartsWith($"GET /_tunnel2/uplink HTTP/1.1\r\nHost: {host}\r\n", peer.Request);
         Assert.Contains("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: tunnel2.1\r\n", peer.Request, StringComparison.Ordinal);
         Assert.DoesNotContain("Origin", peer.Request, StringComparison.Ordinal);
