@@ -90,7 +90,8 @@ internal sealed class HubConnection : IDisposable
             HttpStatusCode.Forbidden => "the server refused: name it by its IP address, or set Tunnel2:Admin:Token there",
             HttpStatusCode.ServiceUnavailable => "the server takes no more subscribers, or its live plane is off",
             HttpStatusCode.TooManyRequests => "too many connections from this address",
-            0 or HttpStatusCode.SwitchingProtocols => (exception.InnerException?.InnerException ?? exception.InnerException ?? exception).Message,
+            0 or HttpStatusCode.SwitchingProtocols =>
+                (exception.InnerException?.InnerException ?? exception.InnerException ?? exception).Message,
             _ => $"there is no hub: the answer was {(int)status}",
         };
     }
