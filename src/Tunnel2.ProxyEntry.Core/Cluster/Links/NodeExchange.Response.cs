@@ -110,7 +110,7 @@ internal sealed partial class NodeExchange
         writer.BeginTrailers();
         foreach (var field in trailers.Fields)
         {
-            if (FieldRules.PassesInTrailers(field.Name, field.Value))
+            if (FieldRules.PassesInTrailers(field.Name, field.Value) && Extras?.ResponseEdits?.Drops(field.Name) != true)
             {
                 writer.AddField(field.Name, field.Value);
             }
@@ -302,7 +302,7 @@ internal sealed partial class NodeExchange
     {
         length = 0;
         var switches = head.Status == StatusCodes.Status101SwitchingProtocols;
-        var edits = isFinal ? Extras?.ResponseEdits : null;
+        var edits = Extras?.ResponseEdits;
         for (var size = HeadGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var writer = new HeaderBlockWriter(_stream.BeginHead(size));
@@ -329,7 +329,8 @@ internal sealed partial class NodeExchange
                 writer.AddField(field.Name, field.Value);
             }
 
-            for (var i = 0; i < (edits?.Count ?? 0); i++)
+            // What a policy takes away is in no head of the answer; what it adds is in the last one.
+            for (var i = 0; i < (isFinal ? edits?.Count ?? 0 : 0); i++)
             {
                 if (edits!.LineAt(i) is { } line)
                 {

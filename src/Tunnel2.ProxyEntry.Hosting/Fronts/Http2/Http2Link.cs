@@ -5,6 +5,7 @@ using System.Runtime.InteropServices;
 using Tunnel2.Http2.Frames;
 using Tunnel2.Http2.Hpack;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http2;
 
@@ -114,10 +115,11 @@ internal sealed class Http2Link : IDuplexPipe
     /// <summary>Sends an interim response, before anything else of the stream that is written after the call.</summary>
     /// <param name="streamId">The stream; its final head must not have been written.</param>
     /// <param name="head">The head.</param>
+    /// <param name="edits">What a policy does with the fields; null: nothing.</param>
     /// <returns>False when it cannot be sent; it is dropped then, which is always allowed.</returns>
-    public bool TrySendInterim(int streamId, scoped in HeaderBlock head)
+    public bool TrySendInterim(int streamId, scoped in HeaderBlock head, FieldEdits? edits = null)
     {
-        using var block = InterimBlock.Encode(head);
+        using var block = InterimBlock.Encode(head, edits);
         return block.Bytes.Length > 0 && _output.TrySendBlock(streamId, block.Bytes);
     }
 

@@ -3,6 +3,7 @@ using Tunnel2.Http1;
 using Tunnel2.Http2.Hpack;
 using Tunnel2.Multiplexing.Buffers;
 using Tunnel2.Protocol.Headers;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http2;
 
@@ -28,7 +29,9 @@ internal readonly ref struct InterimBlock
     public ReadOnlySpan<byte> Bytes => _buffer.AsSpan(0, _length);
 
     /// <summary>Encodes the fields that may pass.</summary>
-    public static InterimBlock Encode(scoped in HeaderBlock head)
+    /// <param name="head">The head.</param>
+    /// <param name="edits">What a policy does with the fields; what it adds is in the last head of an answer. Null: nothing.</param>
+    public static InterimBlock Encode(scoped in HeaderBlock head, FieldEdits? edits)
     {
         var size = Extra;
         foreach (var field in head.Fields)
@@ -49,7 +52,7 @@ internal readonly ref struct InterimBlock
         foreach (var field in head.Fields)
         {
             var known = KnownFields.Classify(field.Name);
-            if (FieldRules.PassesInResponse(known, head.Status, switches: false))
+            if (FieldRules.PassesInResponse(known, head.Status, switches: false) && edits?.Drops(field.Name) != true)
             {
                 writer.WriteField(field.Name, field.Value.Trim(" \t"u8), known == KnownField.SetCookie);
             }

@@ -292,7 +292,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     {
         if (!(ExpectsContinue && head.Status == StatusCodes.Status100Continue))
         {
-            _link?.TrySendInterim(StreamId, head);
+            _link?.TrySendInterim(StreamId, head, Extras?.ResponseEdits);
         }
 
         return false;
@@ -303,7 +303,8 @@ internal sealed class HttpContextExchange : VisitorExchange
         ResponseHead.TryWrite(_http, head, _connect, Extras);
 
     /// <inheritdoc/>
-    public override void SendTrailers(scoped in HeaderBlock trailers) => ResponseHead.WriteTrailers(_http.Response, trailers);
+    public override void SendTrailers(scoped in HeaderBlock trailers) =>
+        ResponseHead.WriteTrailers(_http.Response, trailers, Extras?.ResponseEdits);
 
     /// <inheritdoc/>
     /// <remarks>Before the response has started, Kestrel may return an empty span if no size is given.</remarks>

@@ -71,7 +71,10 @@ internal static class ResponseHead
     }
 
     /// <summary>Adds trailers, where the visitor's protocol has them.</summary>
-    public static void WriteTrailers(HttpResponse response, scoped in HeaderBlock trailers)
+    /// <param name="response">The response.</param>
+    /// <param name="trailers">The agent's trailers.</param>
+    /// <param name="edits">What a policy does with the fields; null: nothing.</param>
+    public static void WriteTrailers(HttpResponse response, scoped in HeaderBlock trailers, FieldEdits? edits)
     {
         if (!response.SupportsTrailers())
         {
@@ -80,7 +83,7 @@ internal static class ResponseHead
 
         foreach (var field in trailers.Fields)
         {
-            if (FieldRules.PassesInTrailers(field.Name, field.Value))
+            if (FieldRules.PassesInTrailers(field.Name, field.Value) && edits?.Drops(field.Name) != true)
             {
                 response.AppendTrailer(
                     HeaderStringCache.Shared.Get(field.Name), HeaderStringCache.Shared.Get(field.Value.Trim(" \t"u8)));

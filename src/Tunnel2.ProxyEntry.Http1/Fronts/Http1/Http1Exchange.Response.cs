@@ -59,7 +59,8 @@ internal sealed partial class Http1Exchange
     public override bool WriteInterim(scoped in HeaderBlock head)
     {
         // RFC 9110 section 15.2: interim responses are passed on, but HTTP/1.0 has none.
-        if (Parser.Version == Http1Version.Http10 || !TryWriteHead(head, new ResponseHead(ResponseFraming.None, default, default)))
+        if (Parser.Version == Http1Version.Http10
+            || !TryWriteHead(head, new ResponseHead(ResponseFraming.None, default, default, edits: Extras?.ResponseEdits)))
         {
             return false;
         }
@@ -149,7 +150,7 @@ internal sealed partial class Http1Exchange
             writer.WriteCheckedLines(ChunkedEncoder.LastChunkBeforeTrailers);
             foreach (var field in trailers.Fields)
             {
-                if (FieldRules.PassesInTrailers(field.Name, field.Value))
+                if (FieldRules.PassesInTrailers(field.Name, field.Value) && Extras?.ResponseEdits?.Drops(field.Name) != true)
                 {
                     writer.WriteField(field.Name, field.Value);
                 }

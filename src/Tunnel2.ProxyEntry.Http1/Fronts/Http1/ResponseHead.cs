@@ -70,7 +70,9 @@ internal readonly ref struct ResponseHead(
             }
         }
 
-        for (var i = 0; i < (_edits?.Count ?? 0); i++)
+        // What a policy takes away is in no head of the answer; what it adds is in the last one.
+        var isInterim = block.Status < StatusCodes.Status200OK && !switches;
+        for (var i = 0; i < (isInterim ? 0 : _edits?.Count ?? 0); i++)
         {
             if (_edits!.LineAt(i) is { } line)
             {
