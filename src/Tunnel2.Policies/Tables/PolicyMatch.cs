@@ -38,7 +38,7 @@ internal sealed record PolicyMatch
         !MatchesMethod(request, isStrict) ? PolicyCondition.Method
         : !MatchesPath(request, isStrict) ? PolicyCondition.Path
         : !MatchesAddress(request, isStrict) ? PolicyCondition.Address
-        : !MatchesCountry(request) ? PolicyCondition.Country
+        : !MatchesCountry(request, isStrict) ? PolicyCondition.Country
         : !MatchesHeaders(request, isStrict) ? PolicyCondition.Header
         : null;
 
@@ -140,8 +140,11 @@ internal sealed record PolicyMatch
         return false;
     }
 
-    private bool MatchesCountry(PolicyRequest request) =>
-        Countries.IsEmpty || Countries.Contains(request.Country ?? UnknownCountry);
+    private bool MatchesCountry(PolicyRequest request, bool isStrict) =>
+        Countries.IsEmpty
+        || (request.Country is { } country ? Countries.Contains(country)
+            : request.IsCountryInDoubt ? !isStrict
+            : Countries.Contains(UnknownCountry));
 
     private bool MatchesHeaders(PolicyRequest request, bool isStrict)
     {

@@ -18,6 +18,9 @@ internal abstract class PolicyRequest
     /// <summary>The visitor's country, two letters; null: it is not known.</summary>
     public abstract string? Country { get; }
 
+    /// <summary>Whether there are several words about the visitor's country. The visitor may have said one of them.</summary>
+    public virtual bool IsCountryInDoubt => false;
+
     /// <summary>The values of a field, one for each of its lines.</summary>
     /// <param name="name">The field's name, in any case.</param>
     /// <param name="withLookalikes">

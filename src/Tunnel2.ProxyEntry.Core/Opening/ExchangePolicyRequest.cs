@@ -74,6 +74,12 @@ internal sealed class ExchangePolicyRequest : PolicyRequest
     }
 
     /// <inheritdoc/>
+    public override bool IsCountryInDoubt => _countryField is { } name
+        && _exchange.IsFromTrustedProxy
+        && _exchange.FieldValues(Encoding.ASCII.GetString(name), withLookalikes: false) is { Length: > 0 } lines
+        && (lines.Length > 1 || lines[0].Contains(',', StringComparison.Ordinal));
+
+    /// <inheritdoc/>
     public override string[] Values(string name, bool withLookalikes) => _exchange.FieldValues(name, withLookalikes);
 
     /// <summary>Path and query as the service would get them. Makes a text, so it is for redirects.</summary>

@@ -354,6 +354,26 @@ public sealed class PolicyTests
             Agent = Policy("""{ "country": "DE", "allow": true }, { "deny": true }"""),
         });
 
+    /// <summary>A proxy that appends its line leaves the one that the visitor has sent.</summary>
+    [Theory]
+    [InlineData("""{ "country": "DE", "allow": true }, { "deny": true }""")]
+    [InlineData("""{ "country": "FR", "deny": true }""")]
+    public Task Two_countries_never_help_the_visitor(string rows) => TunnelFixture.RunAsync(
+        static _ => throw new InvalidOperationException("Nothing may reach the service."),
+        async tunnel =>
+        {
+            await using var proxy = await tunnel.ConnectAsync();
+            foreach (var fields in new[] { "CF-IPCountry: DE\r\nCF-IPCountry: FR\r\n", "CF-IPCountry: DE, FR\r\n" })
+            {
+                Assert.Equal(403, (await proxy.ExchangeAsync("/", TunnelFixture.Host, fields: fields)).Head.StatusCode);
+            }
+        },
+        new TunnelSetup
+        {
+            Settings = ["TrustedProxies=127.0.0.1", "Access:CountryHeader=CF-IPCountry"],
+            Agent = Policy(rows),
+        });
+
     [Fact]
     public Task Who_is_no_trusted_proxy_cannot_say_a_country() => TunnelFixture.RunAsync(
         static _ => throw new InvalidOperationException("Nothing may reach the service."),
