@@ -17,7 +17,7 @@ internal static class ClientCaParser
         var certificates = new X509Certificate2Collection();
         try
         {
-            certificates.ImportFromPem(TlsFiles.ReadPem(path));
+            certificates.ImportFromPem(TextFile.Read(path));
         }
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)

@@ -1,4 +1,3 @@
-using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Logins;
 using Tunnel2.Client.Variables;
@@ -19,9 +18,6 @@ internal static class TunnelFileLoader
     private const string DefaultFile = "tunnels.yml";
     private const string Variable = "TUNNEL2_CONFIG";
 
-    /// <summary>Characters that a file may have: far more than 10,000 tunnels need.</summary>
-    private const int Longest = 4 * 1024 * 1024;
-
     /// <summary>The file that is meant.</summary>
     public static string PathOf(AgentOptionsInput flags, Func<string, string?> environment) =>
         flags[Flag] ?? (environment(Variable) is { Length: > 0 } path ? path : DefaultFile);
@@ -34,7 +30,7 @@ internal static class TunnelFileLoader
     {
         try
         {
-            return ((readFile ?? ReadFile)(path), null);
+            return ((readFile ?? TextFile.Read)(path), null);
         }
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
@@ -127,23 +123,6 @@ internal static class TunnelFileLoader
         int line = own > 0 ? own : tunnel.Line;
         mistakes.Add(new TunnelFileMistake(line, $"{path}:{line}: {words} of the tunnel of line {taken[wanted]} already"));
         return false;
-    }
-
-    private static string ReadFile(string path)
-    {
-        using var reader = new StreamReader(path);
-        var text = new StringBuilder();
-        char[] buffer = new char[16 * 1024];
-        while (reader.Read(buffer) is > 0 and var count)
-        {
-            text.Append(buffer, 0, count);
-            if (text.Length > Longest)
-            {
-                throw new IOException($"It has more than {Longest} characters.");
-            }
-        }
-
-        return text.ToString();
     }
 
     private static AgentOptionsInput Fill(string path, AgentOptionsInput flags, params ReadOnlySpan<TunnelFileSection> sections)
