@@ -71,36 +71,43 @@ internal sealed class BackendConnector
     {
         using var deadline = new CancellationTokenSource(Timeout, _timeProvider);
         using var giveUp = cancellationToken.UnsafeRegister(static deadline => ((CancellationTokenSource)deadline!).Cancel(), deadline);
-        try
+        var shortage = StreamResetDetail.None;
+        OpenedTransport result;
+        do
         {
             var slot = Slots.TakeAsync(pool, deadline.Token);
             if (!slot.IsCompleted)
             {
-                OnShortage?.Invoke(StreamResetDetail.TooManyConnections);
+                Report(StreamResetDetail.TooManyConnections, ref shortage);
             }
 
-            if (await slot.ConfigureAwait(false) is { } kept)
+            try
             {
-                if (loop is not null)
+                if (await slot.ConfigureAwait(false) is { } kept)
                 {
-                    kept.MoveTo(loop);
+                    if (loop is not null)
+                    {
+                        kept.MoveTo(loop);
+                    }
+
+                    return (kept, BackendFailure.None);
                 }
-
-                return (kept, BackendFailure.None);
             }
-        }
-        catch (OperationCanceledException)
-        {
-            return (null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
-        }
+            catch (OperationCanceledException)
+            {
+                return (null, BackendFailure.Connect(shortage));
+            }
 
-        if (pool is not null && loop is not null && await pool.TryRentInTurnAsync(loop).ConfigureAwait(false) is { } returned)
-        {
-            Slots.Release();
-            return (returned, BackendFailure.None);
-        }
+            if (pool is not null && loop is not null && await pool.TryRentInTurnAsync(loop).ConfigureAwait(false) is { } returned)
+            {
+                Slots.Release();
+                return (returned, BackendFailure.None);
+            }
 
-        var result = await OpenInSlotAsync(pool, null, loop, deadline.Token).ConfigureAwait(false);
+            result = await OpenInSlotAsync(pool, null, loop, deadline.Token).ConfigureAwait(false);
+        }
+        while (WaitsForOthers(result, ref shortage));
+
         if (!cancellationToken.IsCancellationRequested && !result.Failure.IsOfThisSide)
         {
             Observer?.Invoke(result.Failure);
@@ -120,29 +127,37 @@ internal sealed class BackendConnector
         List<SslApplicationProtocol> offers, EpollLoop? loop, ISlotHolder holder, Func<bool> isWanted)
     {
         using var deadline = new CancellationTokenSource(Timeout, _timeProvider);
-        try
+        var shortage = StreamResetDetail.None;
+        OpenedTransport result;
+        do
         {
             var slot = Slots.TakeAsync(null, deadline.Token, holder);
             var waits = !slot.IsCompleted;
             if (waits)
             {
-                OnShortage?.Invoke(StreamResetDetail.TooManyConnections);
+                Report(StreamResetDetail.TooManyConnections, ref shortage);
             }
 
-            await slot.ConfigureAwait(false);
+            try
+            {
+                await slot.ConfigureAwait(false);
+            }
+            catch (OperationCanceledException)
+            {
+                return new OpenedTransport(null, BackendFailure.Connect(shortage));
+            }
+
             if (waits && !isWanted())
             {
                 // A connection that there was has served those who waited: another's request may want the slot.
                 Slots.Release();
                 return new OpenedTransport(null, BackendFailure.None);
             }
-        }
-        catch (OperationCanceledException)
-        {
-            return new OpenedTransport(null, BackendFailure.Connect(StreamResetDetail.TooManyConnections));
-        }
 
-        var result = await OpenInSlotAsync(null, offers, loop, deadline.Token).ConfigureAwait(false);
+            result = await OpenInSlotAsync(null, offers, loop, deadline.Token).ConfigureAwait(false);
+        }
+        while (WaitsForOthers(result, ref shortage));
+
         if (!result.Failure.IsOfThisSide)
         {
             Observer?.Invoke(result.Failure);
@@ -165,16 +180,44 @@ internal sealed class BackendConnector
             result = await TryConnectAsync(offers, loop ?? _loop, deadline).ConfigureAwait(false);
         }
 
-        if (result.Transport is null)
+        if (result.Transport is not null)
         {
-            Slots.Release();
-            if (result.Failure.Detail == StreamResetDetail.NoDescriptors)
-            {
-                OnShortage?.Invoke(StreamResetDetail.NoDescriptors);
-            }
+            Slots.All.FoundDescriptor();
+            return result;
         }
 
+        if (result.Failure.Detail == StreamResetDetail.NoDescriptors)
+        {
+            return result with { HasOthers = Slots.ReleaseWithoutDescriptor() };
+        }
+
+        Slots.Release();
         return result;
+    }
+
+    /// <summary>Whether a request without a descriptor waits for a connection that there is, since all were in use a moment ago.</summary>
+    private bool WaitsForOthers(OpenedTransport result, ref StreamResetDetail shortage)
+    {
+        if (result.Transport is null && result.Failure.Detail == StreamResetDetail.NoDescriptors)
+        {
+            Report(StreamResetDetail.NoDescriptors, ref shortage);
+        }
+
+        return result.HasOthers;
+    }
+
+    /// <summary>Reports once for each request what it lacks.</summary>
+    private void Report(StreamResetDetail detail, ref StreamResetDetail shortage)
+    {
+        if (shortage == StreamResetDetail.None)
+        {
+            OnShortage?.Invoke(detail);
+        }
+
+        if (shortage != StreamResetDetail.NoDescriptors)
+        {
+            shortage = detail;
+        }
     }
 
     private async ValueTask<OpenedTransport> TryConnectAsync(

@@ -1,3 +1,5 @@
+using Tunnel2.Protocol.Errors;
+
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
@@ -8,13 +10,19 @@ namespace Tunnel2.Client.Core.Backend;
 /// <remarks>
 /// The shares together are half of the limit; the other half goes to the first that asks. A tunnel that has less than its share finds a
 /// slot, as long as the shares of tunnels that came later did not make the others' use of the rest too large: then it gets the next ones.
+/// <para>Without a descriptor for one more connection there may be as many as there are, until others were found.</para>
 /// </remarks>
 internal sealed class BackendSlots
 {
+    private static readonly TimeSpan _second = TimeSpan.FromSeconds(1);
+
     private readonly List<TunnelSlots> _tunnels = [];
     private readonly TimeProvider _timeProvider;
-    private long _reportedShortAt;
+    private long _reportedFullAt;
+    private long _reportedFilesAt;
     private long _nextNumber;
+    private int _room;
+    private bool _isProbing;
     private int _taken;
     private int _waiting;
 
@@ -24,11 +32,15 @@ internal sealed class BackendSlots
     public BackendSlots(int limit, TimeProvider timeProvider)
     {
         Limit = limit;
+        _room = limit;
         _timeProvider = timeProvider;
-        _reportedShortAt = timeProvider.GetTimestamp() - timeProvider.TimestampFrequency;
+        _reportedFullAt = _reportedFilesAt = timeProvider.GetTimestamp() - timeProvider.TimestampFrequency;
     }
 
     public int Limit { get; }
+
+    /// <summary>How many there may be now: fewer than the limit while the process has no descriptors for more.</summary>
+    public int Room => Volatile.Read(ref _room);
 
     /// <summary>Connections that there are, or are being opened.</summary>
     public int Taken => Volatile.Read(ref _taken);
@@ -66,13 +78,13 @@ internal sealed class BackendSlots
         }
     }
 
-    /// <summary>Whether the last report of a shortage is a second ago; then the caller makes the next one.</summary>
-    public bool MayReportShort()
+    /// <summary>Whether the last report of such a shortage is a second ago; then the caller makes the next one.</summary>
+    public bool MayReportShort(StreamResetDetail detail)
     {
+        ref var reportedAt = ref detail == StreamResetDetail.NoDescriptors ? ref _reportedFilesAt : ref _reportedFullAt;
         var now = _timeProvider.GetTimestamp();
-        var last = Volatile.Read(ref _reportedShortAt);
-        return _timeProvider.GetElapsedTime(last, now) >= TimeSpan.FromSeconds(1)
-            && Interlocked.CompareExchange(ref _reportedShortAt, now, last) == last;
+        var last = Volatile.Read(ref reportedAt);
+        return _timeProvider.GetElapsedTime(last, now) >= _second && Interlocked.CompareExchange(ref reportedAt, now, last) == last;
     }
 
     /// <summary>A request begins to wait.</summary>
@@ -107,6 +119,45 @@ internal sealed class BackendSlots
         ServeUnsynchronized();
     }
 
+    /// <summary>
+    /// A slot comes back because the process has no descriptor for its connection. Who waits gets those of connections that are closed;
+    /// each second one more is tried, and while that succeeds the next one.
+    /// </summary>
+    /// <returns>Whether there are such connections. Otherwise it does not help to wait.</returns>
+    public bool ReleaseWithoutDescriptorUnsynchronized(TunnelSlots tunnel)
+    {
+        if (_taken == 1)
+        {
+            ReleaseUnsynchronized(tunnel);
+            return false;
+        }
+
+        _taken--;
+        tunnel.Held--;
+        Volatile.Write(ref _room, _taken);
+        if (!_isProbing)
+        {
+            _isProbing = true;
+            _ = ProbeAsync();
+        }
+
+        return true;
+    }
+
+    /// <summary>There was a descriptor: there may be one for the next connection too.</summary>
+    public void FoundDescriptor()
+    {
+        if (Room == Limit)
+        {
+            return;
+        }
+
+        lock (Gate)
+        {
+            WidenUnsynchronized();
+        }
+    }
+
     /// <summary>Whether a tunnel might have a slot now, or if another one gave one back.</summary>
     public bool MayTakeUnsynchronized(TunnelSlots tunnel, TunnelSlots? releasing) =>
         MayTakeUnsynchronized(tunnel, ReservedUnsynchronized(releasing), releasing);
@@ -134,6 +185,36 @@ internal sealed class BackendSlots
         return next;
     }
 
+    private async Task ProbeAsync()
+    {
+        do
+        {
+            await Task.Delay(_second, _timeProvider).ConfigureAwait(false);
+        }
+        while (!EndProbing());
+    }
+
+    private bool EndProbing()
+    {
+        lock (Gate)
+        {
+            if (_waiting == 0)
+            {
+                Volatile.Write(ref _room, Limit);
+            }
+
+            WidenUnsynchronized();
+            _isProbing = _room < Limit;
+            return !_isProbing;
+        }
+    }
+
+    private void WidenUnsynchronized()
+    {
+        Volatile.Write(ref _room, Math.Min(Limit, Math.Max(_room, _taken + 1)));
+        ServeUnsynchronized();
+    }
+
     private void ServeUnsynchronized()
     {
         while (NextUnsynchronized(null) is { } next)
@@ -146,7 +227,7 @@ internal sealed class BackendSlots
 
     private bool MayTakeUnsynchronized(TunnelSlots tunnel, long reserved, TunnelSlots? releasing)
     {
-        var free = (long)Limit - _taken + (releasing is null ? 0 : 1);
+        var free = (long)_room - _taken + (releasing is null ? 0 : 1);
         var missing = Share - Held(tunnel, releasing);
         return free > 0 && (missing > 0 || free > reserved);
     }

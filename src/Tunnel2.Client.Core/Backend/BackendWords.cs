@@ -24,13 +24,15 @@ internal static class BackendWords
     /// <summary>This machine has no connection left.</summary>
     public static string Shortage(StreamResetDetail detail, BackendSlots slots) => detail == StreamResetDetail.NoDescriptors
         ? "No file descriptor is left for a connection to a service: raise the limit of open files (ulimit -n), or lower "
-            + "--backend-connections. Visitors get 503."
+            + "--backend-connections. Requests wait for a connection that there is, and get 503 where none becomes free in time."
         : string.Create(
             CultureInfo.InvariantCulture,
             $"Connections to services: {slots.Taken} of {slots.Limit} in use (--backend-connections){Rest(slots)}; ")
             + string.Create(CultureInfo.InvariantCulture, $"requests that wait their turn: {slots.Waiting}");
 
-    private static string Rest(BackendSlots slots) => slots.Taken < slots.Limit ? ", the others are left for other tunnels" : "";
+    private static string Rest(BackendSlots slots) => slots.Taken == slots.Limit ? ""
+        : slots.Taken >= slots.Room ? ", and no file descriptor for more"
+        : ", the others are left for other tunnels";
 
     public static string Unreachable(BackendTarget target, BackendFailure failure)
     {

@@ -10,4 +10,7 @@ internal readonly record struct OpenedTransport(IByteTransport? Transport, Backe
 {
     /// <summary>What the service chose by ALPN; the default value where nothing was offered or chosen.</summary>
     public SslApplicationProtocol Protocol { get; init; }
+
+    /// <summary>Whether there is no descriptor for it, and other connections that may become free.</summary>
+    public bool HasOthers { get; init; }
 }

@@ -147,6 +147,16 @@ internal sealed class TunnelSlots(BackendSlots all) : IDisposable
         }
     }
 
+    /// <summary>A connection was not opened, because the process has no descriptor for it.</summary>
+    /// <returns>Whether the caller may wait for a connection that there is.</returns>
+    public bool ReleaseWithoutDescriptor()
+    {
+        lock (All.Gate)
+        {
+            return All.ReleaseWithoutDescriptorUnsynchronized(this);
+        }
+    }
+
     /// <summary>Gives a connection of a pool to the request that its slot would go to, if that is one of the same pool.</summary>
     public bool TryHandOver(BackendPool pool, BackendConnection connection)
     {

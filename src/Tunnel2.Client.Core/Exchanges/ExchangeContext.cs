@@ -131,7 +131,7 @@ internal sealed class ExchangeContext : IDisposable
     {
         Interlocked.Increment(ref _shortages);
         var slots = Connector.Slots.All;
-        if (slots.MayReportShort())
+        if (slots.MayReportShort(detail))
         {
             Events.BackendConnectionsShort(slots.Limit, slots.Waiting, BackendWords.Shortage(detail, slots));
         }

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Backend;
@@ -251,10 +252,13 @@ public sealed class BackendSlotsTests : IDisposable
     [Fact]
     public void A_shortage_is_reported_once_a_second()
     {
-        Assert.True(_all.MayReportShort());
-        Assert.False(_all.MayReportShort());
+        Assert.True(_all.MayReportShort(StreamResetDetail.TooManyConnections));
+        Assert.False(_all.MayReportShort(StreamResetDetail.TooManyConnections));
+        Assert.True(_all.MayReportShort(StreamResetDetail.NoDescriptors));
+        Assert.False(_all.MayReportShort(StreamResetDetail.NoDescriptors));
         _time.Advance(TimeSpan.FromSeconds(1));
-        Assert.True(_all.MayReportShort());
+        Assert.True(_all.MayReportShort(StreamResetDetail.TooManyConnections));
+        Assert.True(_all.MayReportShort(StreamResetDetail.NoDescriptors));
     }
 
     [Theory]

@@ -39,7 +39,7 @@ public sealed class FewDescriptorsTests
     [Theory]
     [InlineData("epoll")]
     [InlineData("portable")]
-    public async Task Without_a_descriptor_left_a_request_fails_with_words_and_all_continues_when_there_are_some(string engine)
+    public async Task Without_a_descriptor_left_requests_wait_or_fail_with_words_and_all_continues_when_there_are_some(string engine)
     {
         await using var tunnel = await RealTunnel.StartAsync(engine);
 
@@ -53,7 +53,9 @@ public sealed class FewDescriptorsTests
         // Six more, and those that the agent leaves to the runtime.
         await LimitAsync(tunnel.Agent, $"{open + 6 + OpenFiles.Reserve}:");
 
-        var answers = await AskAsync(tunnel, RealTunnel.Name, "/delay/1000", 200);
+        // Requests wait for a connection that there is; those for which none becomes free within 10 s are refused.
+        AssertAnswers(await AskAsync(tunnel, RealTunnel.Name, "/delay/100", 200), ["200 "], tunnel.Agent, tunnel);
+        var answers = await AskAsync(tunnel, RealTunnel.Name, "/delay/12000", 200);
         AssertServedOrRefused(answers, tunnel.Agent, tunnel);
         Assert.Contains("503 backend-connection-limit", answers);
         await tunnel.Agent.WaitForLineAsync(
