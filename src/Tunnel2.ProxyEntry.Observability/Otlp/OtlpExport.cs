@@ -32,15 +32,13 @@ internal sealed class OtlpExport : IAsyncDisposable
     public static OtlpExport? Start(ProxyEntrySettings settings, ProxyEntryMetrics metrics) =>
         settings.Telemetry.OtlpEndpoint is { } endpoint ? Create(settings, endpoint, metrics) : null;
 
-    /// <summary>Sends what is left, for a few seconds at most, and stops.</summary>
+    /// <summary>Sends what is left of both kinds at once, for a few seconds at most, and stops.</summary>
     public async ValueTask DisposeAsync()
     {
-        // It blocks until the collector has answered.
-        await Task.Run(() =>
-        {
-            _traces?.Dispose();
-            _metrics.Dispose();
-        }).ConfigureAwait(false);
+        // Each blocks until the collector has answered.
+        var traces = Task.Run(() => _traces?.Dispose());
+        await Task.Run(_metrics.Dispose).ConfigureAwait(false);
+        await traces.ConfigureAwait(false);
     }
 
     // A separate method, because compiling it loads the types that it names.

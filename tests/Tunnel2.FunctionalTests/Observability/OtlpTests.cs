@@ -116,6 +116,23 @@ public sealed partial class OtlpTests
             new TunnelSetup { Settings = [$"Otlp:Endpoint=http://127.0.0.1:{nobody.Port}", "Otlp:Interval=1s", "Tracing:SampleRatio=1"] });
     }
 
+    [Fact]
+    public async Task A_collector_that_never_answers_is_asked_for_both_kinds_at_once_at_the_end()
+    {
+        var (open, most) = (0, 0);
+        await using var silent = RawTcpServer.Start(async connection =>
+        {
+            most = Math.Max(most, Interlocked.Increment(ref open));
+            await connection.WaitForEndAsync();
+            Interlocked.Decrement(ref open);
+        });
+        await TunnelFixture.RunAsync(
+            Mirror.ServeAsync,
+            async tunnel => Assert.Equal(200, (await tunnel.ExchangeAsync("/")).Head.StatusCode),
+            new TunnelSetup { Settings = [$"Otlp:Endpoint=http://127.0.0.1:{silent.Port}", "Otlp:Interval=1h", "Tracing:SampleRatio=1"] });
+        Assert.Equal(2, most);
+    }
+
     [GeneratedRegex("^00-([0-9a-f]{32})-([0-9a-f]{16})-01$")]
     private static partial Regex Parent();
 }
