@@ -21,7 +21,7 @@ public enum RejectionReason
     /// <summary>The server speaks TLS, and the agent did not.</summary>
     TlsRequired,
 
-    /// <summary>The server is full or sheds load; worth trying again.</summary>
+    /// <summary>The server is full, or something that it needs for the session does not answer; worth trying again.</summary>
     Busy,
 
     /// <summary>The name is still kept for an agent that has just left; worth trying again.</summary>
@@ -79,7 +79,7 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                 RejectionReason.AccessUnsupported =>
                     "The server cannot keep this tunnel's access rules, so the tunnel is not published",
                 RejectionReason.PoolNotPossible => "This agent cannot share the name as it wants",
-                RejectionReason.Busy => "The server takes no more sessions at the moment. The agent tries again",
+                RejectionReason.Busy => "The server does not take this session at the moment. The agent tries again",
                 _ => "The server rejected the session",
             };
             return Text.Length == 0 ? $"{words} [{Code}]." : $"{words} [{Code}: {Text}].";

@@ -76,7 +76,7 @@ public sealed class ConnectFailureTests
     [InlineData(RejectionReason.KindUnsupported, "tunnels of this kind")]
     [InlineData(RejectionReason.PortNotAvailable, "--remote-port")]
     [InlineData(RejectionReason.PortLimitReached, "as many public ports as the server gives one agent")]
-    [InlineData(RejectionReason.Busy, "at the moment")]
+    [InlineData(RejectionReason.Busy, "does not take this session at the moment")]
     [InlineData(RejectionReason.Other, "rejected the session")]
     public void A_rejection_says_what_to_do_and_repeats_the_server_s_words(RejectionReason reason, string words)
     {
