@@ -262,10 +262,23 @@ internal static class PolicyTestCommand
                 }
 
                 read.BodyLength = length;
+                if (read.Values("Content-Length", false).Length == 0 && read.Values("Transfer-Encoding", false).Length == 0)
+                {
+                    read._fields.Add(("Content-Length", body));
+                }
             }
 
+            read.LeaveOutListed();
             request = read;
             return null;
+        }
+
+        /// <summary>Fields of the visitor's connection alone are no part of the request that the server walks through the rows.</summary>
+        private void LeaveOutListed()
+        {
+            var listed = Values("Connection", false).SelectMany(static value => value.Split(',', StringSplitOptions.TrimEntries))
+                .ToHashSet(StringComparer.OrdinalIgnoreCase);
+            _fields.RemoveAll(field => listed.Contains(field.Name) && FieldNames.MayBeOfConnection(field.Name));
         }
     }
 }

@@ -18,6 +18,11 @@ internal static class FieldNames
     /// <summary>Whether a text can be a field's value as a person writes it: printable ASCII, no spaces around it.</summary>
     public static bool IsValue(string value) => value.All(static c => c is >= ' ' and < '\x7f') && value.Trim() == value;
 
+    /// <summary>Whether a field of requests goes no further where <c>Connection</c> lists it (RFC 9110 section 7.6.1).</summary>
+    public static bool MayBeOfConnection(string name) =>
+        FieldRules.OfRequest(KnownFields.Classify(Encoding.ASCII.GetBytes(name)))
+            is FieldRule.Pass or FieldRule.Credentials or FieldRule.Trace;
+
     /// <summary>Whether many services take one name for the other.</summary>
     public static bool AreAlike(string own, string other) => FieldLookalikes.Are(own, other);
 

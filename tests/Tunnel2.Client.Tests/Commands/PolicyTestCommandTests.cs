@@ -81,6 +81,35 @@ public sealed class PolicyTestCommandTests : IDisposable
         Assert.Contains("row 4: matches: the answer begins within 9 s\n", _output.ToString(), StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData(5, "--body", "1")]
+    [InlineData(5, "--body", "0")]
+    [InlineData(0, "--body", "1", "--header", "Transfer-Encoding: chunked")]
+    [InlineData(0)]
+    public async Task A_body_has_a_declared_length_unless_it_comes_in_chunks(int exitCode, params string[] flags) => Assert.Equal(
+        exitCode,
+        await RunAsync("""[ { "header": { "Content-Length": true }, "deny": true } ]""", ["--request", "POST /", .. flags]));
+
+    [Theory]
+    [InlineData(0, "X-Key: k1", "Connection: close, x-KEY")]
+    [InlineData(0, "X-Key: k1", "Connection: close", "connection: X-Key")]
+    [InlineData(0, "Authorization: Bearer x", "Connection: Authorization")]
+    [InlineData(5, "X-Key: k1", "Connection: close, X-Keys")]
+    [InlineData(5, "Host: a.example.com", "Connection: Host")]
+    [InlineData(5, "Content-Length: 2", "Connection: Content-Length")]
+    public async Task A_header_of_one_connection_is_none_of_the_request_as_at_the_server(int exitCode, params string[] headers)
+    {
+        const string Deny =
+            """
+            [
+              { "header": { "X-Key": true }, "deny": true }, { "header": { "Authorization": true }, "deny": true },
+              { "header": { "Host": "a.example.com" }, "deny": true }, { "header": { "Content-Length": true }, "deny": true }
+            ]
+            """;
+        var flags = headers.SelectMany(static header => (string[])["--header", header]);
+        Assert.Equal(exitCode, await RunAsync(Deny, ["--request", "POST /", .. flags]));
+    }
+
     [Fact]
     public async Task Json_has_the_same()
     {
