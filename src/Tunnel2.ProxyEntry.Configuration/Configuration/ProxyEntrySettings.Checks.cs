@@ -204,25 +204,18 @@ internal sealed partial class ProxyEntrySettings
 
     private void CheckAgentsCanConnect(SettingsReader read)
     {
-        // Where tokens were made by the API, there may be more of them at any time.
-        if (AnonymousAgentsAllowed || _agents.Count > 0 || Directory.Exists(Configuration.StateFolder.TokensOf(StateFolder)))
+        // The API makes tokens at any time: where there are some, where the cluster may have them, and where the settings say so.
+        if (AnonymousAgentsAllowed || _allowAnonymous == false || _agents.Count > 0 || Cluster.Database is not null
+            || Directory.Exists(Configuration.StateFolder.TokensOf(StateFolder)))
         {
             return;
         }
 
-        if (IPAddress.IsLoopback(UplinkListen.Address))
-        {
-            read.Report(
-                SettingKeys.AllowAnonymousAgents,
-                "is false and no agent has a token (Tunnel2:Agents:<id>:TokenHash): no agent could connect.");
-        }
-        else
-        {
-            read.Report(
-                SettingKeys.UplinkListen,
-                $"{UplinkListen} can be reached from other machines and no agent has a token: any program could publish a service here. "
-                + "Add Tunnel2:Agents:<id>:TokenHash (tunnel2-entry token create prints one) or set Tunnel2:AllowAnonymousAgents=true.");
-        }
+        read.Report(
+            SettingKeys.UplinkListen,
+            $"{UplinkListen} can be reached from other machines and no agent has a token: any program could publish a service here. "
+            + "Add Tunnel2:Agents:<id>:TokenHash (tunnel2-entry token create prints one); or set Tunnel2:AllowAnonymousAgents=false and "
+            + "make tokens while the server runs (tunnel2-entry token create --keep); or set Tunnel2:AllowAnonymousAgents=true.");
     }
 
     private void CheckClientCa(SettingsReader read)

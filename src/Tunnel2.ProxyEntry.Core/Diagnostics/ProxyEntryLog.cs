@@ -123,6 +123,10 @@ internal static partial class ProxyEntryLog
     [LoggerMessage(2222, LogLevel.Information, "Dashboard: {Url}")]
     public static partial void DashboardAt(ILogger logger, string url);
 
+    [LoggerMessage(
+        2223, LogLevel.Warning, "No agent can connect until there is a token: 'tunnel2-entry token create --keep --name NAME' makes one")]
+    public static partial void NoAgentCanConnect(ILogger logger);
+
     [LoggerMessage(2203, LogLevel.Information, "Ready: tunnels appear as {Example}")]
     public static partial void Ready(ILogger logger, string example);
 

@@ -7,6 +7,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Acme;
 using Tunnel2.ProxyEntry.Admin;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Certificates;
 using Tunnel2.ProxyEntry.Cluster.Keeping;
 using Tunnel2.ProxyEntry.Configuration;
@@ -377,6 +378,13 @@ internal sealed class ProxyEntryHost : IAsyncDisposable
         if (Live.Hub is not null)
         {
             ProxyEntryLog.DashboardAt(_logger, AdminAddress.UrlOf(AdminEndPoint));
+        }
+
+        // The tokens of a cluster come from its database, later.
+        var agents = _application.Services.GetRequiredService<AgentRegistry>().Current;
+        if (!settings.AnonymousAgentsAllowed && agents.Count == 0 && settings.Cluster.Database is null)
+        {
+            ProxyEntryLog.NoAgentCanConnect(_logger);
         }
 
         if (settings.TestMode)

@@ -56,6 +56,23 @@ public sealed class TokenTests : IDisposable
     }
 
     [Fact]
+    public async Task A_new_server_starts_before_its_first_token_and_says_how_it_is_made()
+    {
+        await using var entry = await StartAsync("AllowAnonymousAgents=false");
+        using var api = new AdminApi(entry);
+        Assert.Contains(
+            "tunnel2-entry token create --keep", Assert.Single(entry.Log.All, static line => line.EventId == 2223).Text,
+            StringComparison.Ordinal);
+        Assert.Equal(RejectCode.Unauthorized, (await AskAsync(entry, "web", "")).Code);
+        Assert.Equal(RejectCode.Unauthorized, (await AskAsync(entry, "web", "t2_guessed")).Code);
+
+        var token = await api.CreateTokenAsync("""{"name":"web","names":["web"]}""");
+        await using var agent = await ConnectAsync(entry, "web", token);
+        await using var again = await StartAsync("AllowAnonymousAgents=false");
+        Assert.DoesNotContain(again.Log.All, static line => line.EventId == 2223);
+    }
+
+    [Fact]
     public async Task An_agent_whose_token_is_revoked_ends_for_good()
     {
         await using var entry = await StartAsync();

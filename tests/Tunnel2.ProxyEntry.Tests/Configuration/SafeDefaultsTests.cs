@@ -31,6 +31,17 @@ public sealed class SafeDefaultsTests : IDisposable
     }
 
     [Theory]
+    [InlineData("AllowAnonymousAgents=false")]
+    [InlineData("AllowAnonymousAgents=false", "Uplink:Listen=*:12001")]
+    public void A_server_whose_first_token_is_made_while_it_runs_starts_and_lets_in_no_agent_until_then(params string[] settings) =>
+        Assert.False(SettingsFixture.LoadValid([.. settings, "StateFolder=" + _directory]).AnonymousAgentsAllowed);
+
+    [Fact]
+    public void A_new_node_of_a_cluster_which_has_the_tokens_needs_no_agent_in_the_settings() => Assert.DoesNotContain(
+        SettingsFixture.Load("Uplink:Listen=*:12001", "StateFolder=" + _directory, "Cluster:Database=Host=db1").Errors,
+        static error => error.Key == "Tunnel2:Uplink:Listen");
+
+    [Theory]
     [InlineData(UplinkSecurity.Plaintext, "Uplink:Listen=127.0.0.1:12001")]
     [InlineData(UplinkSecurity.Plaintext, "Uplink:Listen=*:12001", "Uplink:AllowPlaintext=true")]
     [InlineData(UplinkSecurity.SelfMade, "Uplink:Listen=*:12001")]

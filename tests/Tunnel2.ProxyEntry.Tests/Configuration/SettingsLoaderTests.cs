@@ -122,7 +122,6 @@ public sealed class SettingsLoaderTests
     [InlineData("Transport", "sockets")]
     [InlineData("Http1Front", "own")]
     [InlineData("AllowAnonymousAgents", "perhaps")]
-    [InlineData("AllowAnonymousAgents", "false")]
     [InlineData("TrustedProxies", "10.0.0.1/8")]
     [InlineData("TrustedProxies", "10.0.0.0/33")]
     [InlineData("TrustedProxies", "proxy.example.com")]
