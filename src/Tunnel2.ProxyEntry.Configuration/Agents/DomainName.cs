@@ -62,6 +62,18 @@ internal static class DomainName
             : null;
     }
 
+    /// <summary>Checks a domain in lower case that agents of a server claim.</summary>
+    /// <param name="domain">The domain.</param>
+    /// <param name="own">The server's own domain.</param>
+    /// <returns>What is wrong, as a sentence that does not repeat it; null: nothing.</returns>
+    public static string? FindMistake(string domain, string own) =>
+        FindMistake(domain)
+
+        // A wildcard above the server's own domain would not get its names, but could be taken for them.
+        ?? (IsAtOrBelow(domain, own) || domain == $"*{ParentOf(own)}"
+            ? "The server's own domain and what is below it cannot be claimed: ask for a name without a dot."
+            : null);
+
     /// <summary>Whether a host is a domain or is below it.</summary>
     public static bool IsAtOrBelow(ReadOnlySpan<char> host, ReadOnlySpan<char> domain) =>
         host.EndsWith(domain) && (host.Length == domain.Length || host[^(domain.Length + 1)] == '.');
@@ -88,6 +100,9 @@ internal static class DomainName
         host[dot - 1] = '*';
         return host[(dot - 1)..];
     }
+
+    private static string ParentOf(string domain) =>
+        domain.IndexOf('.', StringComparison.Ordinal) is >= 0 and var dot ? domain[dot..] : "." + domain;
 
     /// <summary>
     /// A name as the live plane has it, where dots part the names of channels and a name has at most 50 characters. A domain gets

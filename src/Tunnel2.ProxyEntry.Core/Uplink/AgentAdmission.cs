@@ -134,16 +134,10 @@ internal sealed class AgentAdmission
             return problem == PublicNameProblem.None ? null : PublicName.Describe(problem, _settings.EntryId);
         }
 
-        // A wildcard above the server's own domain would not get its names, but could be taken for them.
-        return hello.Kind is SessionKind.Tcp or SessionKind.Udp ? "A public port has no domain."
-            : DomainName.FindMistake(name) is { } mistake ? mistake
-            : DomainName.IsAtOrBelow(name, _settings.Domain) || name == $"*{ParentOf(_settings.Domain)}"
-                ? "The server's own domain and what is below it cannot be claimed: ask for a name without a dot."
-            : null;
+        return hello.Kind is SessionKind.Tcp or SessionKind.Udp
+            ? "A public port has no domain."
+            : DomainName.FindMistake(name, _settings.Domain);
     }
-
-    private static string ParentOf(string domain) =>
-        domain.IndexOf('.', StringComparison.Ordinal) is >= 0 and var dot ? domain[dot..] : "." + domain;
 
     private static AdmissionResult Refuse(RejectCode code, string text, TimeSpan wait = default) =>
         new(new RejectMessage(code, wait, text), "", default, null);

@@ -234,7 +234,7 @@ internal sealed class PoliciesApi(
     private string? FindMistake(string name) =>
         name.Length > PolicyStore.MaxNameLength
             ? FormattableString.Invariant($"The name has more than {PolicyStore.MaxNameLength} characters.")
-        : DomainName.IsMeant(name) ? DomainName.FindMistake(name)
+        : DomainName.IsMeant(name) ? DomainName.FindMistake(name, settings.Domain)
         : PublicName.Check(name, settings.EntryId) is var problem && problem != PublicNameProblem.None
             ? PublicName.Describe(problem, settings.EntryId)
         : null;

@@ -190,6 +190,16 @@ public sealed class PolicyApiTests : IDisposable
         Assert.Equal((200, 429), (await StatusAsync(entry, "/a", "b.example.org"), await StatusAsync(entry, "/slow", "b.example.org")));
         Assert.Equal(403, await StatusAsync(entry, "/a", "early.example.org"));
         await api.RefusedAsync(404, "no-name", "PUT", "policies/names/a.b.example.net", DenyA);
+
+        // The tunnel is 'web' here, whatever domains a list has: under its host the policy would protect nothing.
+        await api.CreateTokenAsync("""{"name":"any","names":["*.*"]}""");
+        foreach (var name in new[] { "web.localhost", "WEB.localhost", "*.web.localhost" })
+        {
+            var refusal = await api.RefusedAsync(404, "no-name", "PUT", "policies/names/" + name, DenyA);
+            Assert.Contains("a name without a dot", Text(refusal, "detail"), StringComparison.Ordinal);
+        }
+
+        Assert.Equal(200, (await api.SendAsync("PUT", "policies/names/a.b.example.net", DenyA)).Status);
         Assert.Equal(0, agent.Events.EndCount.Value);
     }
 
