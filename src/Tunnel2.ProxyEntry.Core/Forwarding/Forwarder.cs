@@ -369,6 +369,7 @@ internal sealed class Forwarder : IForwarder
         Span<char> name = stackalloc char[DomainName.MaxLength];
         name = request.IsCarried ? name[.._opener.CopyName(exchange, request, name)] : default;
         var end = !exchange.HasBody && !exchange.IsUpgrade;
+        exchange.GoesToNode = request.IsCarried;
         for (var size = RequestBlockGuess; ; size = Math.Min(size * 8, ProtocolLimits.MaxHeaderBlockLength))
         {
             var head = stream.BeginHead(size);
@@ -389,8 +390,7 @@ internal sealed class Forwarder : IForwarder
                     BeginCapture(request, store, head[..length], end);
                 }
 
-                // Marked before the head is queued, because EndHead may send it at once, and that time belongs to the tunnel. A stream that
-                // has already ended reports this to its reader.
+                // Marked first: EndHead may send it at once, and that is time of the tunnel. An ended stream reports this to its reader.
                 request.Times.MarkHeadSent();
                 stream.EndHead(length, default, end, out _);
                 request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;

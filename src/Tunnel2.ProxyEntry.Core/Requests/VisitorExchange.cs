@@ -165,6 +165,11 @@ internal abstract class VisitorExchange
     public ExchangeExtras? Extras { get; set; }
 
     /// <summary>
+    /// Whether the request goes to the node of its session: that one reads the cookies of sign-ins, which no service gets.
+    /// </summary>
+    public bool GoesToNode { get; set; }
+
+    /// <summary>
     /// The code of HTTP/2 with which the service has reset the request; null when it has not. A front of HTTP/2 gives it to the visitor
     /// where no answer of HTTP can.
     /// </summary>
@@ -179,6 +184,7 @@ internal abstract class VisitorExchange
     public void ForgetLast()
     {
         Extras = null;
+        GoesToNode = false;
         ResetCode = null;
         CutReason = null;
     }

@@ -274,7 +274,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         var method = _connect is null ? _http.Request.Method : ExtendedConnect.BackendMethod;
         var flags = IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None;
         writer.BeginRequest(flags, method, _http.Request.Scheme, _authority, _forwardedTarget);
-        _headers.Write(ref writer, _forwarding!, Extras);
+        _headers.Write(ref writer, _forwarding!, Extras, GoesToNode);
         _connect?.WriteRequestFields(ref writer);
         Extras?.WriteRequestFields(ref writer);
         _forwarding!.Write(ref writer, _authority);

@@ -96,7 +96,8 @@ internal sealed class VisitorHeaders
     /// <param name="writer">The writer, in whose block the fields come next.</param>
     /// <param name="forwarding">Keeps the forwarding fields, which are written after the others.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
-    public void Write(ref HeaderBlockWriter writer, ForwardingFields forwarding, ExchangeExtras? extras)
+    /// <param name="toNode">Whether the cookies of sign-ins are written too: another node reads them.</param>
+    public void Write(ref HeaderBlockWriter writer, ForwardingFields forwarding, ExchangeExtras? extras, bool toNode)
     {
         forwarding.Begin();
         var edits = extras?.RequestEdits;
@@ -132,7 +133,7 @@ internal sealed class VisitorHeaders
 
             foreach (var value in header.Values)
             {
-                if (header.Known == KnownField.Cookie && value is not null && SignInCookie.MayBeIn(value))
+                if (header.Known == KnownField.Cookie && !toNode && value is not null && SignInCookie.MayBeIn(value))
                 {
                     SignInCookie.WriteOthers(
                         ref writer, Encoding.Latin1.GetBytes(header.Name), Encoding.Latin1.GetBytes(value));

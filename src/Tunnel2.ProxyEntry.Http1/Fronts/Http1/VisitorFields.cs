@@ -64,13 +64,15 @@ internal sealed class VisitorFields
     /// <param name="authority">The request's Host.</param>
     /// <param name="isUpgrade">Whether the visitor asks to switch protocols and is allowed to.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
+    /// <param name="toNode">Whether the cookies of sign-ins are written too: another node reads them.</param>
     public void Write(
         ref HeaderBlockWriter writer,
         RequestHeadParser parser,
         ReadOnlySpan<byte> head,
         ReadOnlySpan<byte> authority,
         bool isUpgrade,
-        ExchangeExtras? extras)
+        ExchangeExtras? extras,
+        bool toNode)
     {
         _forwarding.Begin();
         var listsFields = parser.ListsFields;
@@ -121,7 +123,7 @@ internal sealed class VisitorFields
                 continue;
             }
 
-            if (field.Known == KnownField.Cookie && SignInCookie.MayBeIn(field.Value(head)))
+            if (field.Known == KnownField.Cookie && !toNode && SignInCookie.MayBeIn(field.Value(head)))
             {
                 SignInCookie.WriteOthers(ref writer, field.Name(head), field.Value(head));
                 continue;
