@@ -25,7 +25,8 @@ internal sealed class ClusterSettings(SettingsReader read)
     private readonly string? _secret = read.Text(
         SettingKeys.ClusterSecret, "a file",
         "a secret that all nodes of the cluster share, of `tunnel2-entry cluster init`: private keys of automatic certificates are sealed "
-        + "with it in the database. Without it a node keeps certificates to itself; see [the cluster](cluster.md#automatic-certificates)",
+        + "with it in the database, and sessions of [sign-ins](cluster.md#sign-ins) in their cookies. Without it a node keeps certificates "
+        + "and sign-ins to itself; see [the cluster](cluster.md#automatic-certificates)",
         inWords: "`cluster/secret` in `StateFolder`, if it is there");
 
     /// <summary>The secret of the cluster; null: there is none. Of a node of a cluster only.</summary>

@@ -49,10 +49,37 @@ internal static class OidcServices
     /// <exception cref="IOException">The keys cannot be kept.</exception>
     public static ServiceProvider Create(ProxyEntrySettings settings, IEnumerable<OidcGate> gates, TimeProvider time)
     {
-        var folder = Path.Combine(settings.StateFolder, Folder);
+        var services = new ServiceCollection();
+        services.AddSingleton(time);
+
+        // The handler logs what strangers send. What is worth a line is in SignInLog.
+        services.AddSingleton<ILoggerFactory>(NullLoggerFactory.Instance);
+        services.AddSingleton(typeof(ILogger<>), typeof(NullLogger<>));
+        if (settings.Cluster.Secret is { } secret)
+        {
+            services.AddSingleton<IDataProtectionProvider>(new ClusterProtection(secret, _keyLifetime, time));
+        }
+        else
+        {
+            KeepKeys(services, settings.StateFolder);
+        }
+
+        services.AddSingleton<OidcSessions>();
+        var authentication = services.AddAuthentication();
+        foreach (var gate in gates)
+        {
+            authentication.AddOpenIdConnect(gate.Entry.Name, options => Configure(options, gate.Entry));
+        }
+
+        return services.BuildServiceProvider();
+    }
+
+    private static void KeepKeys(ServiceCollection services, string stateFolder)
+    {
+        var folder = Path.Combine(stateFolder, Folder);
         try
         {
-            StateFolder.Create(settings.StateFolder);
+            StateFolder.Create(stateFolder);
             StateFolder.Create(folder);
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
@@ -62,24 +89,10 @@ internal static class OidcServices
                 exception);
         }
 
-        var services = new ServiceCollection();
-        services.AddSingleton(time);
-
-        // The handler logs what strangers send. What is worth a line is in SignInLog.
-        services.AddSingleton<ILoggerFactory>(NullLoggerFactory.Instance);
-        services.AddSingleton(typeof(ILogger<>), typeof(NullLogger<>));
         services.AddDataProtection()
             .SetApplicationName("tunnel2-entry")
             .PersistKeysToFileSystem(new DirectoryInfo(folder))
             .SetDefaultKeyLifetime(_keyLifetime);
-        services.AddSingleton<OidcSessions>();
-        var authentication = services.AddAuthentication();
-        foreach (var gate in gates)
-        {
-            authentication.AddOpenIdConnect(gate.Entry.Name, options => Configure(options, gate.Entry));
-        }
-
-        return services.BuildServiceProvider();
     }
 
     private static void Configure(OpenIdConnectOptions options, OidcEntry entry)

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Text;
 using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.Client.Core.Configuration;
@@ -7,6 +8,7 @@ using Tunnel2.FunctionalTests.Fronts;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Errors;
@@ -140,17 +142,7 @@ public sealed class SignInTests
     {
         await using var provider = new TestProvider();
         using var folder = new TemporaryFolder();
-        await File.WriteAllTextAsync(folder["secret"], "s3cret\n");
-        var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(new Dictionary<string, string?>
-        {
-            ["Tunnel2:StateFolder"] = folder["state"],
-            ["Tunnel2:Oidc:staff:Authority"] = provider.Name,
-            ["Tunnel2:Oidc:staff:ClientId"] = "tunnel",
-            ["Tunnel2:Oidc:staff:ClientSecretFile"] = folder["secret"],
-            ["Tunnel2:Oidc:staff:AllowEmails"] = "alice@example.com",
-        }).Build());
-        Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
-        using var gates = new OidcSignIn(loaded.Settings, TimeProvider.System, NullLogger<OidcSignIn>.Instance);
+        using var gates = await GatesAsync(provider, folder, "state");
 
         // The tunnel of an attacker can read what its visitors' browsers bring from the provider, and has the cookies of its own sign-in.
         var (login, _) = await VisitAsync("evil", "/.tunnel2/login?to=%2F", "");
@@ -174,9 +166,42 @@ public sealed class SignInTests
 
         Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(string tunnel, string target, string sent) => gates.ServeAsync(
             new SignInPlace("staff", tunnel), new SignInVisit("GET", tunnel + ".localhost", target, sent, IsCrossSite: false, default));
+    }
 
-        static IEnumerable<string> Values(ErrorResponse response, string name) =>
-            response.Headers.Where(header => header.Key == name).Select(static header => header.Value);
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_sign_in_ends_at_each_node_with_the_secret_of_the_cluster_and_its_session_counts_at_all(bool sharesSecret)
+    {
+        await using var provider = new TestProvider();
+        using var folder = new TemporaryFolder();
+        using var first = await GatesAsync(provider, folder, "one", "secret of the cluster, long enough");
+        using var second = await GatesAsync(
+            provider, folder, "two", sharesSecret ? "secret of the cluster, long enough" : "secret of another, just as long as it");
+        var (login, _) = await VisitAsync(first, "/.tunnel2/login?to=%2F", "");
+        var callback = provider.Agree(new Uri(Values(login!, "Location").Single()));
+        var (answer, error) = await VisitAsync(second, callback, CookiesOf(login!));
+        if (!sharesSecret)
+        {
+            Assert.Equal((null, ProxyError.SignInFailed), (answer, error));
+            return;
+        }
+
+        var session = Values(answer!, "Set-Cookie").Single(static line => line.StartsWith("__Host-tunnel2=", StringComparison.Ordinal));
+        var value = session.Split(';')[0].Split('=')[1];
+        var pending = new PendingSession(value, LoginKey.Of(Encoding.ASCII.GetBytes(value)), default);
+        foreach (var node in new[] { first, second })
+        {
+            var verdict = await node.OpenAsync(new SignInPlace("staff", "web"), pending, CancellationToken.None);
+            Assert.Equal("alice@example.com"u8.ToArray(), verdict.User);
+            Assert.Null((await node.OpenAsync(new SignInPlace("staff", "other"), pending, CancellationToken.None)).User);
+        }
+
+        static Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(OidcSignIn node, string target, string sent) => node.ServeAsync(
+            new SignInPlace("staff", "web"), new SignInVisit("GET", "web.localhost", target, sent, IsCrossSite: false, default));
+
+        static string CookiesOf(ErrorResponse response) =>
+            string.Join("; ", Values(response, "Set-Cookie").Select(static line => line.Split(';')[0]));
     }
 
     [Theory]
@@ -265,6 +290,32 @@ public sealed class SignInTests
         var end = Assert.Single(agent.Events.Ends);
         Assert.Equal(RejectionReason.AccessUnsupported, end.Rejection!.Reason);
         Assert.Contains("no gate staff", end.Message, StringComparison.Ordinal);
+    }
+
+    private static IEnumerable<string> Values(ErrorResponse response, string name) =>
+        response.Headers.Where(header => header.Key == name).Select(static header => header.Value);
+
+    private static async Task<OidcSignIn> GatesAsync(TestProvider provider, TemporaryFolder folder, string node, string? common = null)
+    {
+        await File.WriteAllTextAsync(folder["secret"], "s3cret\n");
+        var settings = new Dictionary<string, string?>
+        {
+            ["Tunnel2:StateFolder"] = folder[node],
+            ["Tunnel2:Oidc:staff:Authority"] = provider.Name,
+            ["Tunnel2:Oidc:staff:ClientId"] = "tunnel",
+            ["Tunnel2:Oidc:staff:ClientSecretFile"] = folder["secret"],
+            ["Tunnel2:Oidc:staff:AllowEmails"] = "alice@example.com",
+        };
+        if (common is not null)
+        {
+            await File.WriteAllTextAsync(folder[node + ".secret"], common);
+            settings["Tunnel2:Cluster:Database"] = "Host=127.0.0.1";
+            settings["Tunnel2:Cluster:Secret"] = folder[node + ".secret"];
+        }
+
+        var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(settings).Build());
+        Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
+        return new OidcSignIn(loaded.Settings, TimeProvider.System, NullLogger<OidcSignIn>.Instance);
     }
 
     private static AgentOptions With(AgentOptions options) => options with { Access = new AccessRules { Gate = "staff" } };
