@@ -142,18 +142,27 @@ internal sealed partial class AccessGate
         return length > 0 && value[..length].IndexOf("text/html"u8) >= 0;
     }
 
-    private SignInVisit VisitOf(VisitorExchange exchange, ReadOnlySpan<byte> cookies)
+    private SignInVisit VisitOf(VisitorExchange exchange, ReadOnlySpan<byte> cookies) => new(
+        exchange.Method,
+        exchange.Authority,
+        exchange.Target,
+        Encoding.Latin1.GetString(cookies),
+        IsOfOtherPage(exchange),
+        KeyOf(exchange));
+
+    /// <summary>Whether a page of another host made the browser send it: another tunnel below the same domain is the same site.</summary>
+    private static bool IsOfOtherPage(VisitorExchange exchange)
     {
-        // Another tunnel below the same domain is the same site, and may be an attacker's.
         Span<byte> value = stackalloc byte[LongestShortField];
         var length = exchange.CopyField("sec-fetch-site"u8, value);
-        return new SignInVisit(
-            exchange.Method,
-            exchange.Authority,
-            exchange.Target,
-            Encoding.Latin1.GetString(cookies),
-            length >= 0 && !value[..length].SequenceEqual("same-origin"u8) && !value[..length].SequenceEqual("none"u8),
-            KeyOf(exchange));
+        if (length >= 0)
+        {
+            return !value[..length].SequenceEqual("same-origin"u8) && !value[..length].SequenceEqual("none"u8);
+        }
+
+        // Older browsers say with a POST alone which page it is of.
+        return exchange.FieldValues("origin", withLookalikes: false) is { Length: > 0 } pages
+            && !pages.All(page => page.Equals($"https://{exchange.Authority}", StringComparison.OrdinalIgnoreCase));
     }
 
     private static void AdmitSignedIn(

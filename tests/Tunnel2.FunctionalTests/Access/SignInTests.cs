@@ -67,9 +67,13 @@ public sealed class SignInTests
         {
             await browser.SignInAsync(provider);
             var copy = browser.Cookies["__Host-tunnel2"];
-            foreach (var site in new[] { "cross-site", "same-site" })
+            foreach (var field in new[]
             {
-                using var other = await browser.OpenAsync("/.tunnel2/logout", ("Sec-Fetch-Site", site));
+                ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-site"),
+                ("Origin", "https://other.localhost"), ("Origin", "null"),
+            })
+            {
+                using var other = await browser.OpenAsync("/.tunnel2/logout", field);
                 Assert.Equal(HttpStatusCode.Forbidden, other.StatusCode);
             }
 
