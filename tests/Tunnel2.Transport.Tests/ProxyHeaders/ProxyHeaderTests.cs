@@ -73,6 +73,12 @@ public sealed class ProxyHeaderTests
     [InlineData("PROXY TCP6 fe80::1%1 ::1 1 2\r\n")]
     [InlineData("PROXY TCP4 1.2.3.4 1.2.3.4 65536 2\r\n")]
     [InlineData("PROXY TCP4 1.2.3.4 1.2.3.4 -1 2\r\n")]
+    [InlineData("PROXY TCP4 010.0.0.1 1.2.3.4 1 2\r\n")] // 8.0.0.1 for some readers, 10.0.0.1 for others
+    [InlineData("PROXY TCP4 1.2.3.4 1.2.3.04 1 2\r\n")]
+    [InlineData("PROXY TCP6 ::ffff:010.0.0.1 ::1 1 2\r\n")]
+    [InlineData("PROXY TCP6 ::1 64:ff9b::1.2.3.04 1 2\r\n")]
+    [InlineData("PROXY TCP4 1.2.3.4 1.2.3.4 01 2\r\n")]
+    [InlineData("PROXY TCP4 1.2.3.4 1.2.3.4 1 00\r\n")]
     [InlineData("PROXY UNKNOWNX\r\n")]
     [InlineData("proxy TCP4 1.2.3.4 1.2.3.4 1 2\r\n")]
     public void Other_bytes_are_no_header(string text) => Assert.Equal(ProxyHeaderStatus.Invalid, Read(text, out _, out _));
