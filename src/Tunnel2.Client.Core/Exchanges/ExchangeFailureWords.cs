@@ -59,7 +59,7 @@ internal static class ExchangeFailureWords
         StreamResetDetail.ClosedInBody => "closed the connection in the middle of its answer",
         StreamResetDetail.MalformedHead => "its answer is not HTTP",
         StreamResetDetail.HeadTooLarge => "head too large",
-        StreamResetDetail.MalformedBody => "its chunked body is malformed",
+        StreamResetDetail.MalformedBody => "the body of its answer is malformed",
         StreamResetDetail.UnexpectedUpgrade => "switched protocols without being asked",
         StreamResetDetail.BodyIdle => "the body stalled for too long",
         StreamResetDetail.Stalled => "took nothing of the body for too long",

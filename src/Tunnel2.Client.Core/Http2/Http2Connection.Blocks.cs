@@ -74,6 +74,14 @@ internal sealed partial class Http2Connection
             return;
         }
 
+        if (stream.HasFinalHead && stream.BodyLeft > 0)
+        {
+            // Trailers end the stream, and would be an end in order for those who read it.
+            EndUnsynchronized(stream);
+            WakeReaderUnsynchronized(stream);
+            return;
+        }
+
         stream.Inbox.AppendBlock(stream.HasFinalHead ? Http2ItemKind.Trailers : Http2ItemKind.Head, block);
         if (status is not (>= 100 and < 200))
         {

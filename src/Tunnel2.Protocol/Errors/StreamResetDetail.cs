@@ -33,7 +33,7 @@ public enum StreamResetDetail : ushort
     /// <summary>The backend's response head exceeds the limits.</summary>
     HeadTooLarge = 9,
 
-    /// <summary>The backend's chunked body is malformed.</summary>
+    /// <summary>The backend's body is malformed: its chunks, or in HTTP/2 its length.</summary>
     MalformedBody = 10,
 
     /// <summary>The backend switched protocols without being asked.</summary>

@@ -85,6 +85,33 @@ public sealed class BackendExchangeHttp2Tests
         },
         _options);
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task An_answer_that_ends_short_of_its_length_is_the_services_fault(bool hasTrailers) => ExchangeFixture.RunAsync(
+        async fixture =>
+        {
+            const string OfFiveBytes = "\u0088\u000f\u000d\u00015";
+            var asked = fixture.Ask();
+            var service = await AcceptAsync(fixture);
+            var id = (await ReadUntilAsync(service, Http2FrameType.Headers)).StreamId;
+            await SendAsync(service, Http2FrameType.Headers, Http2FrameFlags.EndHeaders, id, OfFiveBytes);
+            await SendAsync(service, Http2FrameType.Data, hasTrailers ? Http2FrameFlags.None : Http2FrameFlags.EndStream, id, "ok");
+            if (hasTrailers)
+            {
+                await SendAsync(
+                    service, Http2FrameType.Headers, Http2FrameFlags.EndHeaders | Http2FrameFlags.EndStream, id, "\0\u0001x\u0001y");
+            }
+
+            var answer = await Answer.ReadAsync(asked);
+            Assert.Equal(("ok", null), (answer.Body, answer.Trailers));
+            Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.MalformedBody), answer.Reset);
+            Assert.Equal([("backend", "the body of its answer is malformed")], fixture.Events.Failed);
+            await EndAsync(fixture, service);
+        },
+        _options,
+        connections: 1);
+
     /// <summary>The agent's connection, with SETTINGS of the service.</summary>
     private static async Task<ScriptedBackend> AcceptAsync(ExchangeFixture fixture)
     {
