@@ -148,7 +148,11 @@ internal static class Http2ResponsePump
 
         foreach (var field in block.Fields)
         {
-            writer.AddField(field.Name, field.Value);
+            // The service has not seen the visitor's key.
+            if (!switches || KnownFields.Classify(field.Name) != KnownField.SecWebSocketAccept)
+            {
+                writer.AddField(field.Name, field.Value);
+            }
         }
 
         if (isFinal)

@@ -30,7 +30,10 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
     /// <summary>Whether it is gRPC, which has to go to the service in HTTP/2.</summary>
     public bool IsGrpc { get; init; }
 
-    /// <summary>Whether it asks for a WebSocket: an upgrade in HTTP/1.1, an extended CONNECT in HTTP/2.</summary>
+    /// <summary>
+    /// Whether it asks for a WebSocket: an upgrade in HTTP/1.1, an extended CONNECT in HTTP/2. Not without the method and the key of
+    /// RFC 6455 section 4.2.1: in HTTP/2 there are neither, so the service could not refuse them.
+    /// </summary>
     public bool IsWebSocket { get; init; }
 
     /// <summary>Whether a field is the one by which ProxyEntry says so; it goes no further.</summary>
@@ -55,6 +58,7 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         var offersProtocol = false;
         var isGrpc = false;
         var isWebSocket = false;
+        var (keys, isKey) = (0, false);
         foreach (var field in block.Fields)
         {
             switch (KnownFields.Classify(field.Name))
@@ -78,6 +82,10 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
                 case KnownField.Upgrade:
                     offersProtocol |= UpgradeSyntax.HasForwardable(field.Value);
                     isWebSocket |= Ascii.EqualsIgnoreCase(field.Value, "websocket"u8);
+                    break;
+                case KnownField.SecWebSocketKey:
+                    keys++;
+                    isKey = IsKey(field.Value);
                     break;
                 case KnownField.ContentType:
                     isGrpc |= GrpcSyntax.IsGrpc(field.Value);
@@ -107,7 +115,7 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         {
             return new RequestPlan(
                 method, RequestFraming.Raw, 0, offersProtocol && (contentLength is null or 0))
-            { WantsTiming = wantsTiming, IsWebSocket = isWebSocket };
+            { WantsTiming = wantsTiming, IsWebSocket = isWebSocket && method == KnownMethod.Get && keys == 1 && isKey };
         }
 
         if (contentLength is { } declared)
@@ -123,6 +131,9 @@ internal readonly record struct RequestPlan(KnownMethod Method, RequestFraming F
         return new RequestPlan(method, ended ? RequestFraming.None : RequestFraming.Chunked, 0, true)
         { WantsTiming = wantsTiming, IsGrpc = isGrpc };
     }
+
+    private static bool IsKey(ReadOnlySpan<byte> value) =>
+        value.Length == 24 && Base64.IsValid(value, out var length) && length == 16;
 
     private static bool TryReadLength(ReadOnlySpan<byte> value, out long length)
     {

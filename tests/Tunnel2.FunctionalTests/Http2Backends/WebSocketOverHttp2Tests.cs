@@ -85,6 +85,64 @@ public sealed class WebSocketOverHttp2Tests
         },
         _allowsConnect);
 
+    [Theory]
+    [InlineData("GET", "")]
+    [InlineData("GET", "Sec-WebSocket-Key: \r\n")]
+    [InlineData("GET", "Sec-WebSocket-Key: c2hvcnQ=\r\n")]
+    [InlineData("GET", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")]
+    [InlineData("POST", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")]
+    public async Task A_handshake_that_the_service_could_not_refuse_is_an_ordinary_request(string method, string key)
+    {
+        Http2ServiceRequest? request = null;
+        await Http2Service.RunAsync(
+            async (service, _) =>
+            {
+                request = await service.ReadRequestAsync();
+                await service.RespondAsync(request.Id, end: true, (":status", request[":method"] == "CONNECT" ? "200" : "400"));
+            },
+            async tunnel =>
+            {
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.WriteAsync(
+                    $"{method} / HTTP/1.1\r\nHost: web.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    + $"{key}Sec-WebSocket-Version: 13\r\n\r\n");
+                Assert.Equal(400, (await visitor.ReadHeadAsync()).StatusCode);
+            },
+            _allowsConnect);
+        Assert.Equal(method, request![":method"]);
+        Assert.DoesNotContain(request.Fields, static field => field.Name is ":protocol" or "upgrade");
+    }
+
+    [Fact]
+    public Task An_answer_to_a_key_that_the_service_never_saw_does_not_reach_the_visitor() => Http2Service.RunAsync(
+        static async (service, _) =>
+        {
+            for (var i = 0; i < 2; i++)
+            {
+                var request = await service.ReadRequestAsync();
+                await service.RespondAsync(request.Id, end: false, (":status", "200"), ("sec-websocket-accept", "of no key"));
+                await service.WriteAsync(0, 1, request.Id, []);
+            }
+        },
+        static async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.WriteAsync(
+                "GET / HTTP/1.1\r\nHost: web.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n");
+            var head = await visitor.ReadHeadAsync();
+            Assert.Equal(101, head.StatusCode);
+            Assert.Equal(["s3pPLMBiTxaQ9kYGzzhZRbK+xOo="], head.All("Sec-WebSocket-Accept"));
+
+            await using var other = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+            var stream = await other.ConnectAsync("/", "http");
+            var (status, fields) = await stream.ReadAnswerAsync();
+            Assert.Equal(200, status);
+            Assert.Empty(fields["sec-websocket-accept"]);
+            await stream.WriteAsync(default, end: true);
+        },
+        _allowsConnect);
+
     [Fact]
     public async Task A_service_that_has_no_websockets_in_http2_gets_an_ordinary_request()
     {
