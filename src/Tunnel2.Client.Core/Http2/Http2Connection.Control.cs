@@ -69,6 +69,11 @@ internal sealed partial class Http2Connection
 
         _mayHaveChanged = true;
         Http2Frames.WriteSettingsAck(ReserveUnsynchronized(Http2FrameHeader.Size));
+        if (_peer.MaxConcurrentStreams > 0)
+        {
+            _allows.TrySetResult();
+        }
+
         if (!_hasStarted)
         {
             _hasStarted = true;

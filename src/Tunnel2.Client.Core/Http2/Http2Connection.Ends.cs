@@ -37,6 +37,7 @@ internal sealed partial class Http2Connection
         _transport.Abort();
         End(Http2ErrorCode.NoError, Http2FailureKind.ConnectionLost);
         _started.TrySetResult(Http2Start.Closed);
+        _allows.TrySetResult();
         _received.TrySetResult();
     }
 

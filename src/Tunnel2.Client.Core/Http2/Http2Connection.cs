@@ -41,6 +41,7 @@ internal sealed partial class Http2Connection
     private readonly Dictionary<int, Http2Stream> _streams = [];
     private readonly Stack<Http2Stream> _pool = new();
     private readonly TaskCompletionSource<Http2Start> _started = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly TaskCompletionSource _allows = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private Http2FloodGuard _flood;
     private Http2PeerSettings _peer = new();
     private long _sendWindow = Http2Frames.DefaultWindow;
@@ -77,6 +78,9 @@ internal sealed partial class Http2Connection
 
     /// <summary>What the service's first bytes were.</summary>
     public Task<Http2Start> Started => _started.Task;
+
+    /// <summary>Completed when the service has allowed a request, or the connection is over.</summary>
+    public Task Allows => _allows.Task;
 
     /// <summary>Whether the service takes WebSockets (RFC 8441).</summary>
     public bool AllowsConnect
@@ -119,6 +123,30 @@ internal sealed partial class Http2Connection
             lock (_gate)
             {
                 return _isRetired && !_hasGivenWay && _taken == 0 && _nextId == 1;
+            }
+        }
+    }
+
+    /// <summary>Whether the service allows no request on it, and there is none.</summary>
+    public bool AllowsNone
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return !_isRetired && AllowsNoneUnsynchronized();
+            }
+        }
+    }
+
+    /// <summary>Whether it takes no request any more, has none, and is about to close.</summary>
+    public bool IsLeaving
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _isRetired && _taken == 0;
             }
         }
     }
@@ -189,6 +217,17 @@ internal sealed partial class Http2Connection
         lock (_gate)
         {
             _isRetired = true;
+        }
+
+        AfterRelease();
+    }
+
+    /// <summary>The same, if the service allows no request on it, and there is none.</summary>
+    public void RetireUnlessAllowed()
+    {
+        lock (_gate)
+        {
+            _isRetired |= AllowsNoneUnsynchronized();
         }
 
         AfterRelease();
@@ -355,6 +394,8 @@ internal sealed partial class Http2Connection
         stream.ReceiveWindow += increment;
         Http2Frames.WriteWindowUpdate(ReserveUnsynchronized(Http2Frames.ShortLength), stream.Id, increment);
     }
+
+    private bool AllowsNoneUnsynchronized() => _hasStarted && _taken == 0 && _peer.MaxConcurrentStreams == 0;
 
     private void AfterRelease()
     {

@@ -20,6 +20,12 @@ internal sealed class Http2LoopConnections
     /// <summary>How many connections in a row the service may end before they took a request: then it takes none now.</summary>
     private const int MostUseless = 3;
 
+    /// <summary>
+    /// How long a new connection on which the service allows no request is waited for. It may do that for a short time (RFC 9113 section
+    /// 6.5.2); afterwards the connection counts as ended.
+    /// </summary>
+    private static readonly TimeSpan _shortTime = TimeSpan.FromSeconds(1);
+
     private readonly Http2Connections _owner;
     private readonly EpollLoop? _loop;
     private readonly Lock _gate = new();
@@ -250,17 +256,33 @@ internal sealed class Http2LoopConnections
 
     private void OpenIfNeeded()
     {
+        Http2Connection? useless = null;
         lock (_gate)
         {
-            if (_isOpening || _hasEnded || _waiters.Count == 0 || _connections.Count >= MaxConnections)
+            if (_isOpening || _hasEnded || _waiters.Count == 0)
             {
                 return;
             }
 
-            _isOpening = true;
+            if (_connections.Count < MaxConnections)
+            {
+                _isOpening = true;
+            }
+            else if (_connections.Exists(static connection => connection.IsLeaving)
+                || (useless = _connections.Find(static connection => connection.AllowsNone)) is null)
+            {
+                return;
+            }
         }
 
-        _ = OpenAsync();
+        if (useless is null)
+        {
+            _ = OpenAsync();
+            return;
+        }
+
+        // When it has closed, there is room for another one.
+        useless.TryGiveWay();
     }
 
     private async Task OpenAsync()
@@ -347,7 +369,20 @@ internal sealed class Http2LoopConnections
             connection.Abort();
         }
 
-        return await connection.Started.ConfigureAwait(false) switch
+        var start = await connection.Started.ConfigureAwait(false);
+        if (start == Http2Start.Ready)
+        {
+            try
+            {
+                await connection.Allows.WaitAsync(_shortTime, _owner.Time).ConfigureAwait(false);
+            }
+            catch (TimeoutException)
+            {
+                connection.RetireUnlessAllowed();
+            }
+        }
+
+        return start switch
         {
             Http2Start.Ready => new Http2Place(connection, BackendFailure.None),
             Http2Start.OtherProtocol => _owner.OtherProtocol(),

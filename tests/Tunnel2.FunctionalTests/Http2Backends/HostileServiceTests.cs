@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Text;
+using Tunnel2.Client.Core.Http2;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Harness.Http2;
 using Tunnel2.TestUtilities;
@@ -186,6 +187,55 @@ public sealed class HostileServiceTests
             },
             new TunnelSetup { Agent = Http2Service.Prior });
     }
+
+    [Fact]
+    public async Task A_service_that_allows_no_request_for_a_while_gets_those_that_come_afterwards()
+    {
+        const int Tries = 3;
+        var allows = false;
+        await Http2Service.RunAsync(
+            async (service, _) =>
+            {
+                if (Volatile.Read(ref allows))
+                {
+                    await service.WriteAsync(4, 0, 0, [0, 3, 0, 0, 0, 1]);
+                    await service.AnswerAsync((await service.ReadRequestAsync()).Id);
+                }
+            },
+            async tunnel =>
+            {
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.WriteAsync("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n");
+                var head = await visitor.ReadHeadAsync();
+                Assert.Equal((503, "backend-busy"), (head.StatusCode, head["Tunnel2-Error"]));
+                Assert.Equal(Tries, tunnel.RawBackend.ConnectionsAccepted.Value);
+
+                Volatile.Write(ref allows, true);
+                await using var next = await tunnel.ConnectAsync();
+                await next.WriteAsync("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n");
+                Assert.Equal(200, (await next.ReadHeadAsync()).StatusCode);
+                Assert.Equal(Tries + 1, tunnel.RawBackend.ConnectionsAccepted.Value);
+            },
+            [0, 3, 0, 0, 0, 0]);
+    }
+
+    [Fact]
+    public Task Connections_on_which_a_service_allows_no_more_requests_make_room_for_others() => Http2Service.RunAsync(
+        static async (service, _) =>
+        {
+            var request = await service.ReadRequestAsync();
+            await service.WriteAsync([.. Frame(4, 0, 0, [0, 3, 0, 0, 0, 0]), .. Frame(1, 5, request.Id, _ok)]);
+        },
+        static async tunnel =>
+        {
+            for (var i = 1; i <= Http2LoopConnections.MaxConnections + 2; i++)
+            {
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.WriteAsync("GET / HTTP/1.1\r\nHost: web.localhost\r\n\r\n");
+                Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+                Assert.Equal(i, tunnel.RawBackend.ConnectionsAccepted.Value);
+            }
+        });
 
     [Fact]
     public async Task Data_after_the_end_ends_the_connection()
