@@ -106,8 +106,9 @@ public sealed class BackendExchangeHttp2Tests
             var answer = await Answer.ReadAsync(asked);
             Assert.Equal(("ok", null), (answer.Body, answer.Trailers));
             Assert.Equal((StreamResetReason.BackendProtocol, StreamResetDetail.MalformedBody), answer.Reset);
-            Assert.Equal([("backend", "the body of its answer is malformed")], fixture.Events.Failed);
             await EndAsync(fixture, service);
+            await fixture.UntilAsync(() => fixture.Events.Failed.Count > 0, "the failure is reported");
+            Assert.Equal([("backend", "the body of its answer is malformed")], fixture.Events.Failed);
         },
         _options,
         connections: 1);
