@@ -13,6 +13,9 @@ internal sealed class DrainSignal
     /// <summary>Whether every response is the last of its connection. One volatile read, cheap enough for every request.</summary>
     public bool IsDraining => _isStopping || _isDrained;
 
+    /// <summary>Whether it was taken out of service, whether it stops or not.</summary>
+    public bool IsDrained => _isDrained;
+
     /// <summary>What agents hear, as a sentence.</summary>
     public string Reason => _isStopping ? "The server is stopping." : "The server was taken out of service for a while.";
 

@@ -3,6 +3,7 @@ using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Diagnostics;
+using Tunnel2.ProxyEntry.Lifetime;
 using Tunnel2.ProxyEntry.Sessions;
 using Tunnel2.Transport.WebSockets;
 
@@ -21,6 +22,7 @@ internal sealed class SessionUplinks
     private readonly UplinkQuota _quota;
     private readonly ProxyEntryMetrics _metrics;
     private readonly UplinkMetrics _uplinkMetrics;
+    private readonly DrainSignal _drain;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
 
@@ -32,6 +34,7 @@ internal sealed class SessionUplinks
         UplinkQuota quota,
         ProxyEntryMetrics metrics,
         UplinkMetrics uplinkMetrics,
+        DrainSignal drain,
         TimeProvider timeProvider,
         ILogger<SessionUplinks> logger)
     {
@@ -42,6 +45,7 @@ internal sealed class SessionUplinks
         _quota = quota;
         _metrics = metrics;
         _uplinkMetrics = uplinkMetrics;
+        _drain = drain;
         _timeProvider = timeProvider;
         _logger = logger;
     }
@@ -65,6 +69,12 @@ internal sealed class SessionUplinks
     {
         uplink.StallObserver = session.Member is { } member ? member.OnStalled : session.Tunnel.OnStalled;
         _heartbeat.Add(uplink);
+        if (_drain.IsDrained)
+        {
+            // It was taken out of service after this agent was let in, and asks only the uplinks that it finds in the heartbeat to leave.
+            uplink.SendGoAwayNotice(SessionEndReason.Shutdown, _drain.Reason);
+        }
+
         _uplinkMetrics.Add(uplink);
         var webSocket = transport is WebSocketTransport ? 1 : 0;
         _uplinkMetrics.ChangeWebSockets(webSocket);

@@ -42,7 +42,7 @@ internal sealed class AcceptorFixture : IDisposable
         var addresses = new PublicAddresses(settings);
         var metrics = new ProxyEntryMetrics(Metrics.Factory);
         var uplinkMetrics = new UplinkMetrics(Metrics.Factory);
-        Uplinks = new SessionUplinks(Directory, Joins, addresses, Heartbeat, Quota, metrics, uplinkMetrics, Time, UplinksLog);
+        Uplinks = new SessionUplinks(Directory, Joins, addresses, Heartbeat, Quota, metrics, uplinkMetrics, Drain, Time, UplinksLog);
         Acceptor = new UplinkAcceptor(
             settings,
             new AgentAdmission(settings, Registry, new FailedAttempts(settings, Time), Time),

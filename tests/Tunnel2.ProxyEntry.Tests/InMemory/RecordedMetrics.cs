@@ -24,6 +24,9 @@ internal sealed class RecordedMetrics : IDisposable
         _listener.Start();
     }
 
+    /// <summary>Called with the name of each instrument that counts, where and when it does.</summary>
+    public Action<string>? OnCount { get; set; }
+
     /// <summary>Makes the meters.</summary>
     public TestMeterFactory Factory { get; } = new();
 
@@ -58,5 +61,7 @@ internal sealed class RecordedMetrics : IDisposable
         {
             _sums[name] = _sums.GetValueOrDefault(name) + value;
         }
+
+        OnCount?.Invoke(name);
     }
 }

@@ -104,6 +104,16 @@ public sealed class SessionUplinksTests
     });
 
     [Fact]
+    public Task An_agent_that_was_let_in_just_before_its_server_left_service_hears_of_it() => AcceptorFixture.RunAsync(async fixture =>
+    {
+        // It counts as a session then, and the drain does not find its uplink yet.
+        fixture.Metrics.OnCount = name => _ = name == "tunnel2.entry.sessions.active" && fixture.Drain.SetDrained(true);
+        var agent = await fixture.ConnectAsync();
+        await fixture.UntilAsync(() => agent.Goodbyes.Count > 0, "the agent hears of it");
+        Assert.Equal([(GoAwayPhase.Notice, SessionEndReason.Shutdown)], agent.Goodbyes);
+    });
+
+    [Fact]
     public Task A_welcome_that_cannot_be_sent_ends_the_session() => AcceptorFixture.RunAsync(async fixture =>
     {
         var agent = fixture.Dial();
