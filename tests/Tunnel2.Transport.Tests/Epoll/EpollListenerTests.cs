@@ -72,10 +72,16 @@ public sealed class EpollListenerTests
         using var loop = new EpollLoop();
         using var first = OneLoopListener.Start(loop, LoopbackPair.Bind(), 10, static (descriptor, _) => DescriptorOf.Reset(descriptor));
         using var visitor = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        var stopped = first.StopAsync();
+        Task stopped;
+        Task connected;
+        await using (await HeldLoop.HoldAsync(loop))
+        {
+            // Its first SYN meets a listener that takes no connection any more, and its second, after a second, the successor. While the
+            // loop is held, the listener is not closed before that first one.
+            stopped = first.StopAsync();
+            connected = visitor.ConnectAsync(first.EndPoint, TestContext.Current.CancellationToken).AsTask();
+        }
 
-        // Its first SYN meets a listener that takes no connection any more, and its second, after a second, the successor.
-        var connected = visitor.ConnectAsync(first.EndPoint, TestContext.Current.CancellationToken).AsTask();
         await stopped.WaitAsync(_limit, TestContext.Current.CancellationToken);
         Assert.False(connected.IsCompleted);
         using var successor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
