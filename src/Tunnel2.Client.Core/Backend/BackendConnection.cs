@@ -55,6 +55,9 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     /// </summary>
     public bool IsReused { get; private set; }
 
+    /// <summary>When it began to be opened, a timestamp of the pool's time provider.</summary>
+    public long Begun { get; init; }
+
     /// <summary>What the last response was.</summary>
     public ResponseKind LastResponse { get; private set; }
 

@@ -73,6 +73,7 @@ internal sealed class BackendConnector
         using var giveUp = cancellationToken.UnsafeRegister(static deadline => ((CancellationTokenSource)deadline!).Cancel(), deadline);
         var shortage = StreamResetDetail.None;
         OpenedTransport result;
+        long begun;
         do
         {
             var slot = Slots.TakeAsync(pool, deadline.Token);
@@ -98,12 +99,7 @@ internal sealed class BackendConnector
                 return (null, BackendFailure.Connect(shortage));
             }
 
-            if (pool is not null && loop is not null && await pool.TryRentInTurnAsync(loop).ConfigureAwait(false) is { } returned)
-            {
-                Slots.Release();
-                return (returned, BackendFailure.None);
-            }
-
+            begun = _timeProvider.GetTimestamp();
             result = await OpenInSlotAsync(pool, null, loop, deadline.Token).ConfigureAwait(false);
         }
         while (WaitsForOthers(result, ref shortage));
@@ -113,7 +109,8 @@ internal sealed class BackendConnector
             Observer?.Invoke(result.Failure);
         }
 
-        return (result.Transport is null ? null : new BackendConnection(result.Transport, _buffers, Slots), result.Failure);
+        return (
+            result.Transport is null ? null : new BackendConnection(result.Transport, _buffers, Slots) { Begun = begun }, result.Failure);
     }
 
     /// <summary>Connects for HTTP/2. The connection has a slot, which its user gives back (<see cref="Slots"/>).</summary>

@@ -39,6 +39,7 @@ internal sealed class BackendPool : IDisposable
         _faults = faults ?? new ContainedFaults(timeProvider);
         _connector = connector;
         _timeProvider = timeProvider;
+        Idle = new IdleConnections(timeProvider);
         (_hotTicks, _restTicks) = (TicksOf(_hot), TicksOf(BackendConduct.Rest));
         _conduct = new BackendConduct(timeProvider, trustsBackend);
         _sweep = timeProvider.CreateTimer(static self => ((BackendPool)self!).OnTimer(), this, _sweepPeriod, _sweepPeriod);
@@ -49,7 +50,7 @@ internal sealed class BackendPool : IDisposable
     public Action<ResponseKind>? OnSurplus { get; set; }
 
     /// <summary>What is kept, and for whose uplinks.</summary>
-    public IdleConnections Idle { get; } = new();
+    public IdleConnections Idle { get; }
 
     /// <summary>Takes an idle connection that is open and on which nothing has come.</summary>
     /// <param name="loop">The loop of its user; null: there are no loops.</param>
@@ -98,19 +99,6 @@ internal sealed class BackendPool : IDisposable
         }
     }
 
-    /// <summary>Waits for the turn to open a connection on a loop; see <see cref="LoopOpenings"/>.</summary>
-    /// <returns>A connection that came back in that time; null: a new one has to be opened.</returns>
-    public ValueTask<BackendConnection?> TryRentInTurnAsync(EpollLoop loop)
-    {
-        if (Idle.On(loop).Openings is not { } openings)
-        {
-            return default;
-        }
-
-        var turn = openings.NextAsync();
-        return turn.IsCompleted ? turn : RentAfterAsync(turn, loop);
-    }
-
     /// <summary>Opens a new connection, or waits for one where there may be no more.</summary>
     /// <param name="fresh">Whether it has to be new.</param>
     /// <param name="cancellationToken">Gives up.</param>
@@ -118,6 +106,11 @@ internal sealed class BackendPool : IDisposable
     public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(
         bool fresh, CancellationToken cancellationToken, EpollLoop? loop = null)
     {
+        if (!fresh && loop is not null && await TryRentInTurnAsync(loop).ConfigureAwait(false) is { } returned)
+        {
+            return (returned, BackendFailure.None);
+        }
+
         var result = await _connector.ConnectAsync(fresh ? null : this, cancellationToken, loop).ConfigureAwait(false);
         if (result.Failure.Detail == StreamResetDetail.ConnectionRefused)
         {
@@ -134,6 +127,11 @@ internal sealed class BackendPool : IDisposable
     public void Return(BackendConnection connection, ResponseKind response)
     {
         var now = _timeProvider.GetTimestamp();
+        if (!connection.IsReused)
+        {
+            Idle.Beside(connection).Openings?.Answered(connection.Begun, now);
+        }
+
         var reuse = _conduct.After(response, now);
         if (reuse == Reuse.Never)
         {
@@ -147,7 +145,7 @@ internal sealed class BackendPool : IDisposable
             return;
         }
 
-        if (reuse != Reuse.AfterRest && Idle.Beside(connection).Openings?.TryHandOver(connection) == true)
+        if (reuse != Reuse.AfterRest && Idle.Beside(connection).Openings?.TryHandOver(connection, now) == true)
         {
             return;
         }
@@ -227,6 +225,19 @@ internal sealed class BackendPool : IDisposable
         _sweep.Dispose();
         _connector.Slots.Remove(this);
         Idle.End();
+    }
+
+    /// <summary>Waits for the turn to open a connection on a loop, unless requests wait for a slot: then all wait for that.</summary>
+    /// <returns>A connection that came back in that time; null: a new one has to be opened.</returns>
+    private ValueTask<BackendConnection?> TryRentInTurnAsync(EpollLoop loop)
+    {
+        if (Idle.On(loop).Openings is not { } openings || _connector.Slots.All.Waiting > 0)
+        {
+            return default;
+        }
+
+        var turn = openings.NextAsync();
+        return turn.IsCompleted ? turn : RentAfterAsync(turn, loop);
     }
 
     private async ValueTask<BackendConnection?> RentAfterAsync(ValueTask<BackendConnection?> turn, EpollLoop loop) =>

@@ -8,7 +8,8 @@ namespace Tunnel2.Client.Core.Backend;
 /// through the agent is on one thread, and no loop waits for another's lock. How many there may be is counted over all loops.
 /// Thread-safe.
 /// </summary>
-internal sealed class IdleConnections
+/// <param name="timeProvider">The clock; null: the system's.</param>
+internal sealed class IdleConnections(TimeProvider? timeProvider = null)
 {
     /// <summary>How many there may be.</summary>
     public const int Max = 4096;
@@ -189,6 +190,10 @@ internal sealed class IdleConnections
         }
 
         CloseAll();
+        foreach (var idle in _used)
+        {
+            idle.Openings?.Dispose();
+        }
     }
 
     private static void CloseAll(LoopIdle idle)
@@ -224,7 +229,7 @@ internal sealed class IdleConnections
             ref var place = ref _loops[loop?.Number ?? 0];
             if (place is null)
             {
-                Volatile.Write(ref place, new LoopIdle(loop) { IsLeft = _uplinks > 0 });
+                Volatile.Write(ref place, new LoopIdle(loop, timeProvider ?? TimeProvider.System) { IsLeft = _uplinks > 0 });
                 _used = [.. _used, place!];
             }
 

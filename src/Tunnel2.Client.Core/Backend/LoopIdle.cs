@@ -5,7 +5,8 @@ namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>Idle connections that live on one event loop, or, where there are no loops, all of them.</summary>
 /// <param name="loop">The loop; null: there are none.</param>
-internal sealed class LoopIdle(EpollLoop? loop)
+/// <param name="timeProvider">The clock.</param>
+internal sealed class LoopIdle(EpollLoop? loop, TimeProvider timeProvider)
 {
     /// <summary>Guards what is here, and the lists' connections as far as they belong to those. Nothing else is taken under it.</summary>
     public ShortLock Gate { get; } = new();
@@ -17,7 +18,7 @@ internal sealed class LoopIdle(EpollLoop? loop)
     public IdleList Resting { get; } = new();
 
     /// <summary>Begins new ones here; null where there are no loops.</summary>
-    public LoopOpenings? Openings { get; } = loop is null ? null : new LoopOpenings(loop);
+    public LoopOpenings? Openings { get; } = loop is null ? null : new LoopOpenings(loop, timeProvider);
 
     /// <summary>Whether no uplink lives on the loop any more while others are elsewhere.</summary>
     public bool IsLeft { get; set; }

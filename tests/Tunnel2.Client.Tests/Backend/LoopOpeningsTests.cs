@@ -11,6 +11,7 @@ public sealed class LoopOpeningsTests : IDisposable
     private const int Most = LoopOpenings.MostInRound;
     private static readonly TimeSpan _limit = AsyncCounter.DefaultTimeout;
 
+    private readonly ManualTimeProvider _time = new();
     private readonly BufferPool _buffers = new();
     private readonly EpollEngine? _engine = EngineSetup.HasEpoll ? new EpollEngine(1) : null;
 
@@ -109,12 +110,70 @@ public sealed class LoopOpeningsTests : IDisposable
         }
     }
 
+    [Fact]
+    public async Task Beside_connections_that_come_back_only_a_few_are_without_an_answer_and_the_next_begins_when_one_has_it()
+    {
+        var openings = Create(_time);
+        List<Task<BackendConnection?>> all = [];
+        await InOneRoundAsync(() =>
+        {
+            for (var i = 0; i < 4 * OpeningPace.First; i++)
+            {
+                all.Add(openings.NextAsync().AsTask());
+            }
+        });
+        await NextRoundsAsync();
+        Assert.Equal(3 * OpeningPace.First, openings.Waiting);
+
+        await InOneRoundAsync(() => openings.Answered(_time.GetTimestamp(), _time.GetTimestamp()));
+        Assert.Null(await all[OpeningPace.First].WaitAsync(_limit));
+        await NextRoundsAsync();
+        Assert.Equal((3 * OpeningPace.First) - 2, openings.Waiting);
+
+        // Nothing has come back for a while: the others wait in vain.
+        while (openings.Waiting > 0)
+        {
+            await _time.ArmedTimers.WaitForAsync(1);
+            _time.Advance(TimeSpan.FromMilliseconds(1));
+            await NextRoundsAsync();
+        }
+
+        Assert.All(await Task.WhenAll(all).WaitAsync(_limit), Assert.Null);
+    }
+
+    [Fact]
+    public async Task Who_waits_when_it_is_over_waits_no_longer()
+    {
+        var openings = Create(_time);
+        List<Task<BackendConnection?>> all = [];
+        await InOneRoundAsync(() =>
+        {
+            for (var i = 0; i < 10 * OpeningPace.First; i++)
+            {
+                all.Add(openings.NextAsync().AsTask());
+            }
+        });
+        await NextRoundsAsync();
+        openings.Dispose();
+        Assert.All(await Task.WhenAll(all).WaitAsync(_limit), Assert.Null);
+        Assert.Null(await openings.NextAsync().AsTask().WaitAsync(_limit));
+    }
+
     public void Dispose() => _engine?.Dispose();
 
-    private LoopOpenings Create()
+    private LoopOpenings Create(TimeProvider? time = null)
     {
         Assert.SkipUnless(_engine is not null, "epoll");
-        return new LoopOpenings(_engine!.Loops[0]);
+        return new LoopOpenings(_engine!.Loops[0], time ?? TimeProvider.System);
+    }
+
+    /// <summary>More rounds than what waits can need.</summary>
+    private async Task NextRoundsAsync()
+    {
+        for (var i = 0; i < 8 * OpeningPace.First / Most; i++)
+        {
+            await InOneRoundAsync(static () => { });
+        }
     }
 
     private BackendConnection Connection() => new(new FakeBackendTransport { Home = _engine!.Loops[0] }, _buffers);
