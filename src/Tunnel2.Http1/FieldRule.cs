@@ -23,7 +23,7 @@ internal enum FieldRule : byte
     /// <summary>TE: only its value <c>trailers</c> passes.</summary>
     Trailers,
 
-    /// <summary>Upgrade: it passes in a message that asks for other protocols or switches to one.</summary>
+    /// <summary>Upgrade: it passes in a message that asks for other protocols, switches to one, or wants one first (426).</summary>
     Protocols,
 
     /// <summary>

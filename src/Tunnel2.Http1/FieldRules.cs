@@ -42,9 +42,17 @@ internal static class FieldRules
         // RFC 9110 section 8.6: such responses have no body and must not declare one.
         // RFC 9110 section 15.3.6: nor may 205, of which a client would wait for it.
         FieldRule.Length => status is >= 200 and not 204 and not 205,
-        FieldRule.Protocols => switches,
+
+        // RFC 9110 section 15.5.22: a 426 has to say which protocols it wants.
+        FieldRule.Protocols => switches || status == 426,
         _ => false,
     };
+
+    /// <summary>The same in HTTP/2, which has no fields of HTTP/1.1 connections and does not switch.</summary>
+    /// <param name="known">The known field.</param>
+    /// <param name="status">The response's status.</param>
+    public static bool PassesInHttp2Response(KnownField known, int status) =>
+        !_isOfHttp1[(int)known] && PassesInResponse(known, status, switches: false);
 
     /// <summary>What happens to a field after a body, of a request or a response.</summary>
     /// <param name="known">The known field.</param>

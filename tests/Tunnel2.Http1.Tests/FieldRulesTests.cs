@@ -71,7 +71,8 @@ public sealed class FieldRulesTests
     [InlineData(KnownField.ContentLength, 204, false, false)]
     [InlineData(KnownField.ContentLength, 103, false, false)]
     [InlineData(KnownField.Upgrade, 101, true, true)]
-    [InlineData(KnownField.Upgrade, 426, false, false)]
+    [InlineData(KnownField.Upgrade, 200, false, false)]
+    [InlineData(KnownField.Upgrade, 426, false, true)]
     internal void A_length_and_an_upgrade_pass_with_some_responses(KnownField known, int status, bool switches, bool passes) =>
         Assert.Equal(passes, FieldRules.PassesInResponse(known, status, switches));
 

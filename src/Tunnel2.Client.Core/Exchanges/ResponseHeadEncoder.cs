@@ -85,7 +85,7 @@ internal static class ResponseHeadEncoder
         {
             switch (field.Known)
             {
-                case KnownField.Upgrade when switches:
+                case KnownField.Upgrade when switches || parser.StatusCode == 426:
                     break;
                 case KnownField.ContentLength:
                     if (lengthWritten)

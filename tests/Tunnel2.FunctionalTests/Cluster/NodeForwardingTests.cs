@@ -54,6 +54,21 @@ public sealed class NodeForwardingTests
             Assert.Equal((1, 0), (ClusterFixture.LinksOf(cluster.Front), ClusterFixture.LinksOf(cluster.Owner)));
         });
 
+    [Fact]
+    public Task An_upgrade_that_the_service_requires_is_named_at_another_node_too() => ClusterFixture.RunAsync(
+        static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 426 No\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n");
+            await connection.WaitForEndAsync();
+        },
+        static async cluster =>
+        {
+            await using var visitor = await cluster.ConnectAsync();
+            var (head, _) = await visitor.ExchangeAsync("/", ClusterFixture.Host);
+            Assert.Equal(("HTTP/1.1 426 No", "websocket", "Upgrade"), (head.StartLine, head["Upgrade"], head["Connection"]));
+        });
+
     [Theory]
     [InlineData(false)]
     [InlineData(true)]

@@ -92,6 +92,14 @@ internal sealed record ConformanceCase(string Kind, string What, PlannedExchange
             yield return Response("status", $"{status}", answer => answer with { Status = status, Framing = framing });
         }
 
+        yield return Response("status", "426 with `Upgrade`", static answer => answer with
+        {
+            Status = 426,
+            Fields = [("Upgrade", "websocket, chat/2"), ("Connection", "Upgrade")],
+        }) with
+        {
+            Where = static pair => !pair.ServiceIsHttp2,
+        };
         yield return Response("status", "a reason phrase of its own", static answer => answer with { Reason = "Not At All" });
         yield return Response("interim", "103 with fields", static answer => answer with
         {

@@ -28,13 +28,20 @@ internal sealed record Difference(string What, string Why, Func<Pair, bool> Wher
     [
         new(
             "fields of one hop: `Connection` and what it lists, `Keep-Alive`, `Proxy-Connection`, `Proxy-Authorization`, "
-                + "`Transfer-Encoding`, `Upgrade`, and `TE` except `trailers`",
-            "RFC 9110 section 7.6.1: they end at ProxyEntry, and each hop has its own",
+                + "`Transfer-Encoding`, `Upgrade` except that of a 426, and `TE` except `trailers`",
+            "RFC 9110 section 7.6.1: they end at ProxyEntry, and each hop has its own. Section 15.5.22: a 426 has to say what it wants",
             static _ => true)
         {
             Direct = static seen => seen with { Fields = [.. seen.Fields.Where(field => !IsOfOneHop(seen, field))] },
             Through = static (seen, _) =>
                 seen with { Fields = [.. seen.Fields.Where(static field => !Is(field, "connection") && !Is(field, "transfer-encoding"))] },
+        },
+        new(
+            "`Upgrade` of a 426 is removed",
+            "RFC 9113 section 8.2.2: HTTP/2 has no such field",
+            static pair => pair.VisitorIsHttp2)
+        {
+            Direct = static seen => seen with { Fields = [.. seen.Fields.Where(static field => !Is(field, "upgrade"))] },
         },
         new(
             "`X-Forwarded-For`, `-Host`, `-Proto`, `-Port` of a request are added",
@@ -120,11 +127,11 @@ internal sealed record Difference(string What, string Why, Func<Pair, bool> Wher
     }
 
     private static bool IsOfOneHop(SeenMessage seen, (string Name, string Value) field) =>
-        _ofOneHop.Any(name => Is(field, name))
+        (_ofOneHop.Any(name => Is(field, name)) && !(Is(field, "upgrade") && seen.Start.Contains("status 426")))
         || (Is(field, "te") && field.Value != "trailers")
         || seen.Fields.Where(static other => Is(other, "connection"))
             .SelectMany(static other => other.Value.Split(','))
-            .Any(option => Is(field, option.Trim()) && !(Is(field, "te") && field.Value == "trailers"));
+            .Any(option => Is(field, option.Trim()) && !Is(field, "upgrade") && !(Is(field, "te") && field.Value == "trailers"));
 
     private static bool Is((string Name, string Value) field, string name) => field.Name.Equals(name, StringComparison.OrdinalIgnoreCase);
 

@@ -1,3 +1,4 @@
+using Tunnel2.FunctionalTests.Fronts;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestUtilities;
 
@@ -5,6 +6,9 @@ namespace Tunnel2.FunctionalTests.Responses;
 
 public sealed class StatusTests
 {
+    private const string UpgradeRequired = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket, chat/2\r\n"
+        + "Connection: Upgrade, X-Hop\r\nX-Hop: 1\r\nContent-Length: 2\r\n\r\nno";
+
     [Fact]
     public Task Every_final_status_is_forwarded_with_its_reason() => TunnelFixture.RunAsync(AnswerAsTargetSaysAsync, async tunnel =>
     {
@@ -56,6 +60,47 @@ public sealed class StatusTests
             var (head, body) = await tunnel.ExchangeAsync("/");
             Assert.Equal(expected, head.StartLine);
             Assert.Equal("ok", body.Text());
+        });
+
+    /// <summary>RFC 9110 section 15.5.22: a 426 has to say which protocols it wants. Section 7.8: Connection lists that field.</summary>
+    [Theory]
+    [InlineData("", "Upgrade")]
+    [InlineData("Connection: close\r\n", "Upgrade, close")]
+    public Task An_upgrade_that_is_required_reaches_the_visitor(string fields, string connection) => TunnelFixture.RunAsync(
+        static connection => AnswerAllAsync(connection, UpgradeRequired),
+        async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            var (head, body) = await visitor.ExchangeAsync("/", TunnelFixture.Host, fields: fields);
+            Assert.Equal(("HTTP/1.1 426 Upgrade Required", "no"), (head.StartLine, body.Text()));
+            Assert.Equal([connection], head.All("Connection"));
+            Assert.Equal(["websocket, chat/2"], head.All("Upgrade"));
+            Assert.Null(head["X-Hop"]);
+        });
+
+    [Fact]
+    public Task An_upgrade_that_is_only_offered_ends_at_the_first_hop() => TunnelFixture.RunAsync(
+        static connection => AnswerAllAsync(
+            connection, UpgradeRequired.Replace("426 Upgrade Required", "200 OK", StringComparison.Ordinal)),
+        async tunnel =>
+        {
+            var (head, _) = await tunnel.ExchangeAsync("/");
+            Assert.Equal((200, null, null), (head.StatusCode, head["Upgrade"], head["Connection"]));
+        });
+
+    /// <summary>RFC 9113 section 8.2.2: HTTP/2 has neither of the fields.</summary>
+    [Theory]
+    [InlineData("HTTP/2 over TLS")]
+    [InlineData("HTTP/2 by preface")]
+    public Task An_upgrade_that_is_required_is_a_bare_status_over_http2(string kind) => FrontVisitor.RunAsync(
+        kind,
+        static connection => AnswerAllAsync(connection, UpgradeRequired),
+        async visitor =>
+        {
+            using var answer = await visitor.Client.GetAsync(new Uri("/", UriKind.Relative));
+            Assert.Equal(426, (int)answer.StatusCode);
+            Assert.DoesNotContain(answer.Headers, static field => field.Key is "Upgrade" or "Connection");
+            Assert.Equal("no", await answer.Content.ReadAsStringAsync());
         });
 
     private static async Task AnswerAsTargetSaysAsync(RawConnection connection)

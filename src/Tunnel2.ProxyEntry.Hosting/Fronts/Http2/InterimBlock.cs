@@ -52,7 +52,7 @@ internal readonly ref struct InterimBlock
         foreach (var field in head.Fields)
         {
             var known = KnownFields.Classify(field.Name);
-            if (FieldRules.PassesInResponse(known, head.Status, switches: false) && edits?.Drops(field.Name) != true)
+            if (FieldRules.PassesInHttp2Response(known, head.Status) && edits?.Drops(field.Name) != true)
             {
                 writer.WriteField(field.Name, field.Value.Trim(" \t"u8), known == KnownField.SetCookie);
             }

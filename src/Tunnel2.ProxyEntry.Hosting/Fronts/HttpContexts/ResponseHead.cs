@@ -35,7 +35,7 @@ internal static class ResponseHead
             }
 
             var known = KnownFields.Classify(field.Name);
-            if (!FieldRules.PassesInResponse(known, head.Status, switches: false)
+            if (!FieldRules.PassesInHttp2Response(known, head.Status)
                 || (known == KnownField.ContentLength && headers.ContentLength is not null)
                 || (connect is not null && ExtendedConnect.EndsHere(known))
                 || (edits is not null && edits.Drops(field.Name)))

@@ -54,6 +54,7 @@ internal readonly ref struct ResponseHead(
         var switches = _framing == ResponseFraming.Raw;
         var hasDate = block.Status < StatusCodes.Status200OK;
         var hasLength = false;
+        var namesProtocols = false;
         foreach (var field in block.Fields)
         {
             var known = KnownFields.Classify(field.Name);
@@ -64,6 +65,7 @@ internal readonly ref struct ResponseHead(
 
             hasDate |= known == KnownField.Date;
             hasLength |= known == KnownField.ContentLength;
+            namesProtocols |= known == KnownField.Upgrade;
             if (_edits is null || !_edits.Drops(field.Name))
             {
                 writer.WriteField(field.Name, field.Value);
@@ -92,7 +94,17 @@ internal readonly ref struct ResponseHead(
         }
 
         writer.WriteCheckedLines(_added);
-        writer.WriteCheckedLines(_connection);
+        if (namesProtocols && !switches)
+        {
+            // RFC 9110 section 7.8: who sends Upgrade lists it in Connection. One line, because not every client joins several.
+            writer.WriteCheckedLines(_connection.IsEmpty ? "Connection: Upgrade\r\n"u8 : "Connection: Upgrade, "u8);
+            writer.WriteCheckedLines(_connection.IsEmpty ? default : _connection["Connection: ".Length..]);
+        }
+        else
+        {
+            writer.WriteCheckedLines(_connection);
+        }
+
         var status = writer.WriteEnd();
         written = writer.Written;
         return status;
