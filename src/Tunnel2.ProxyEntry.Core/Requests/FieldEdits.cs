@@ -1,6 +1,7 @@
 using System.Collections.Immutable;
 using System.Text;
 using Tunnel2.Http1;
+using Tunnel2.Http1.Syntax;
 using Tunnel2.Policies.Tables;
 
 namespace Tunnel2.ProxyEntry.Requests;
@@ -48,6 +49,60 @@ internal sealed class FieldEdits
         }
 
         return false;
+    }
+
+    /// <summary>Whether a field of a head goes. A Trailer that stays loses the names of trailers that go.</summary>
+    /// <param name="known">The known field.</param>
+    /// <param name="name">Its name.</param>
+    /// <param name="value">Its value, and what is left of it.</param>
+    public bool Drops(KnownField known, ReadOnlySpan<byte> name, ref ReadOnlySpan<byte> value)
+    {
+        if (Drops(name))
+        {
+            return true;
+        }
+
+        if (known == KnownField.Trailer && Announces(value))
+        {
+            value = WithoutDropped(value);
+            return value.IsEmpty;
+        }
+
+        return false;
+    }
+
+    /// <summary>Whether a Trailer has the name of a field that goes.</summary>
+    private bool Announces(ReadOnlySpan<byte> value)
+    {
+        var list = new ListReader(value);
+        while (list.TryRead(out var name))
+        {
+            if (Drops(name))
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    private byte[] WithoutDropped(ReadOnlySpan<byte> value)
+    {
+        // Rare, so it may allocate.
+        var kept = new List<byte>(value.Length);
+        var list = new ListReader(value);
+        while (list.TryRead(out var name))
+        {
+            if (name.IsEmpty || Drops(name))
+            {
+                continue;
+            }
+
+            kept.AddRange(kept.Count == 0 ? default : ", "u8);
+            kept.AddRange(name);
+        }
+
+        return [.. kept];
     }
 
     /// <summary>Whether a line of this name is added.</summary>

@@ -11,7 +11,8 @@ namespace Tunnel2.FunctionalTests.Policies;
 public sealed class AnswerFieldsTests
 {
     private const string Answer = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX-Inner: 1\r\nx_inner: 1\r\n\r\n"
-        + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Inner: 2\r\n\r\n"
+        + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Inner: 2\r\n"
+        + "Trailer: x-inner, X-Kept,X-Set\r\nTrailer: X-Inner\r\n\r\n"
         + "2\r\nok\r\n0\r\nX-Inner: 3\r\nx_inner: 3\r\nX-Set: 3\r\nX-Kept: 3\r\n\r\n";
 
     public static TheoryData<string> Kinds => [.. FrontVisitor.Kinds];
@@ -35,6 +36,9 @@ public sealed class AnswerFieldsTests
             Assert.False(answer.Headers.Contains("X-Inner"));
             Assert.Equal("new", Assert.Single(answer.Headers.GetValues("X-Set")));
             Assert.Equal(["X-Kept"], answer.TrailingHeaders.Select(static field => field.Key), StringComparer.OrdinalIgnoreCase);
+
+            // What is announced is what may come.
+            Assert.Equal(["X-Kept"], answer.Headers.Trailer);
         });
 
     [Fact]

@@ -307,6 +307,7 @@ public sealed class PolicyTests
         {
             var head = await service.ReadHeadAsync();
             Assert.Equal("staging", head["X-Env"]);
+            Assert.Equal(["X-Kept"], head.All("Trailer"));
             Assert.Equal("2\r\nhi\r\n0\r\nX-Kept: 1\r\n\r\n", await service.ReadThroughAsync("\r\n\r\n"));
             await service.WriteAsync(Ok);
         },
@@ -314,8 +315,8 @@ public sealed class PolicyTests
         {
             await using var visitor = await tunnel.ConnectAsync();
             await visitor.WriteAsync(
-                $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n\r\n"
-                + "2\r\nhi\r\n0\r\nX-Env: prod\r\nX_Gone: 1\r\nX-Kept: 1\r\n\r\n");
+                $"POST / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\nTransfer-Encoding: chunked\r\n"
+                + "Trailer: X-Env, X-Kept\r\nTrailer: X_Gone\r\n\r\n2\r\nhi\r\n0\r\nX-Env: prod\r\nX_Gone: 1\r\nX-Kept: 1\r\n\r\n");
             Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
         },
         new TunnelSetup { Agent = Policy("""{ "set-request-header": { "X-Env": "staging" }, "remove-request-header": "X-Gone" }""") });

@@ -318,15 +318,16 @@ internal sealed partial class NodeExchange
                 }
 
                 var known = KnownFields.Classify(field.Name);
+                var value = field.Value;
                 if (!FieldRules.PassesInResponse(known, head.Status, switches)
                     || (known == KnownField.ContentLength && hasLength)
-                    || (edits is not null && edits.Drops(field.Name)))
+                    || (edits is not null && edits.Drops(known, field.Name, ref value)))
                 {
                     continue;
                 }
 
                 hasLength |= known == KnownField.ContentLength;
-                writer.AddField(field.Name, field.Value);
+                writer.AddField(field.Name, value);
             }
 
             // What a policy takes away is in no head of the answer; what it adds is in the last one.

@@ -344,18 +344,19 @@ internal sealed partial class NodeExchange : VisitorExchange
                     continue;
             }
 
-            if (edits is not null && edits.Drops(field.Name))
+            var value = field.Value;
+            if (edits is not null && edits.Drops(known, field.Name, ref value))
             {
                 continue;
             }
 
-            if (known == KnownField.Cookie && SignInCookie.MayBeIn(field.Value))
+            if (known == KnownField.Cookie && SignInCookie.MayBeIn(value))
             {
-                SignInCookie.WriteOthers(ref writer, field.Name, field.Value);
+                SignInCookie.WriteOthers(ref writer, field.Name, value);
                 continue;
             }
 
-            writer.AddField(field.Name, field.Value);
+            writer.AddField(field.Name, value);
         }
 
         Extras?.WriteRequestFields(ref writer);

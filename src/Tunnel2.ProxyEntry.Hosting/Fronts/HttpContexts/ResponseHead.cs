@@ -35,17 +35,18 @@ internal static class ResponseHead
             }
 
             var known = KnownFields.Classify(field.Name);
+            var value = field.Value;
             if (!FieldRules.PassesInHttp2Response(known, head.Status)
                 || (known == KnownField.ContentLength && headers.ContentLength is not null)
                 || (connect is not null && ExtendedConnect.EndsHere(known))
-                || (edits is not null && edits.Drops(field.Name)))
+                || (edits is not null && edits.Drops(known, field.Name, ref value)))
             {
                 continue;
             }
 
             // Append would drop an empty value.
             var name = cache.Get(field.Name);
-            headers[name] = StringValues.Concat(headers[name], cache.Get(field.Value.Trim(" \t"u8)));
+            headers[name] = StringValues.Concat(headers[name], cache.Get(value.Trim(" \t"u8)));
         }
 
         for (var i = 0; i < (edits?.Count ?? 0); i++)

@@ -140,6 +140,17 @@ internal sealed class VisitorHeaders
                     continue;
                 }
 
+                if (header.Known == KnownField.Trailer && edits is not null)
+                {
+                    ReadOnlySpan<byte> names = Encoding.Latin1.GetBytes(value ?? "");
+                    if (!edits.Drops(header.Known, "trailer"u8, ref names))
+                    {
+                        writer.AddField(header.Name, Encoding.Latin1.GetString(names));
+                    }
+
+                    continue;
+                }
+
                 writer.AddField(header.Name, value ?? "");
             }
         }

@@ -66,9 +66,10 @@ internal readonly ref struct ResponseHead(
             hasDate |= known == KnownField.Date;
             hasLength |= known == KnownField.ContentLength;
             namesProtocols |= known == KnownField.Upgrade;
-            if (_edits is null || !_edits.Drops(field.Name))
+            var value = field.Value;
+            if (_edits is null || !_edits.Drops(known, field.Name, ref value))
             {
-                writer.WriteField(field.Name, field.Value);
+                writer.WriteField(field.Name, value);
             }
         }
 

@@ -118,18 +118,19 @@ internal sealed class VisitorFields
                     continue;
             }
 
-            if (edits is not null && edits.Drops(field.Name(head)))
+            var value = field.Value(head);
+            if (edits is not null && edits.Drops(field.Known, field.Name(head), ref value))
             {
                 continue;
             }
 
-            if (field.Known == KnownField.Cookie && !toNode && SignInCookie.MayBeIn(field.Value(head)))
+            if (field.Known == KnownField.Cookie && !toNode && SignInCookie.MayBeIn(value))
             {
-                SignInCookie.WriteOthers(ref writer, field.Name(head), field.Value(head));
+                SignInCookie.WriteOthers(ref writer, field.Name(head), value);
                 continue;
             }
 
-            writer.AddField(field.Name(head), field.Value(head));
+            writer.AddField(field.Name(head), value);
         }
 
         extras?.WriteRequestFields(ref writer);
