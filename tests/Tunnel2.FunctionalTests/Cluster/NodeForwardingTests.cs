@@ -55,6 +55,19 @@ public sealed class NodeForwardingTests
         });
 
     [Fact]
+    public Task An_error_of_another_node_has_its_reason_phrase() => ClusterFixture.RunAsync(
+        static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.CloseAsync();
+        },
+        static async cluster =>
+        {
+            var (head, _) = await cluster.ExchangeAsync();
+            Assert.Equal(("HTTP/1.1 502 Bad Gateway", "backend-closed"), (head.StartLine, head["Tunnel2-Error"]));
+        });
+
+    [Fact]
     public Task An_upgrade_that_the_service_requires_is_named_at_another_node_too() => ClusterFixture.RunAsync(
         static async connection =>
         {

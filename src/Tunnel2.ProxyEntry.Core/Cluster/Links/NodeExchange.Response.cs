@@ -265,7 +265,7 @@ internal sealed partial class NodeExchange
         for (var size = 2 * HeadGuess; ; size *= 4)
         {
             var writer = new HeaderBlockWriter(_stream.BeginHead(size));
-            writer.BeginResponse(HeaderBlockFlags.None, answer.Status, default);
+            writer.BeginResponse(HeaderBlockFlags.None, answer.Status, ReasonPhrases.Of(answer.Status));
             foreach (var (name, value) in answer.Headers)
             {
                 writer.AddField(name, value);
