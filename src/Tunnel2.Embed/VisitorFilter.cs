@@ -4,6 +4,7 @@ using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Primitives;
 using Tunnel2.Embed.Connections;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Embed;
 
@@ -48,10 +49,7 @@ internal sealed class VisitorFilter(Tunnel2Urls urls) : IStartupFilter
             list = list[..comma];
         }
 
-        var last = list[(list.LastIndexOf(',') + 1)..].Trim();
-        return IPAddress.TryParse(last, out var address) ? address
-            : IPEndPoint.TryParse(last, out var endPoint) ? endPoint.Address
-            : null;
+        return AddressText.ReadForwarded(list[(list.LastIndexOf(',') + 1)..].Trim());
     }
 
     /// <summary>The scheme that the visitor used; null where it is not known.</summary>

@@ -4,6 +4,7 @@ using System.Text;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Opening;
 
@@ -68,14 +69,6 @@ internal static class VisitorOrigin
     {
         const int Longest = 64;
         Span<char> text = stackalloc char[Longest];
-        if (element.Length > Longest || element.IndexOfAny((byte)'.', (byte)':') < 0)
-        {
-            return null;
-        }
-
-        text = text[..Encoding.Latin1.GetChars(element, text)];
-        return IPAddress.TryParse(text, out var address) ? address
-            : IPEndPoint.TryParse(text, out var endPoint) ? endPoint.Address
-            : null;
+        return element.Length > Longest ? null : AddressText.ReadForwarded(text[..Encoding.Latin1.GetChars(element, text)]);
     }
 }

@@ -1,8 +1,8 @@
 using System.Globalization;
-using System.Net;
 using System.Net.Sockets;
 using System.Text;
 using Tunnel2.ProxyEntry.Requests;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Fronts;
 
@@ -126,18 +126,10 @@ internal static class ProxiedVisitor
 
     private static string Node(ReadOnlySpan<char> address)
     {
-        // It has a port, as some proxies write it.
-        IPAddress? parsed = null;
-        if (
-            address.IndexOfAny('.', ':') < 0
-                || (
-                    !IPAddress.TryParse(address, out parsed)
-                        && !(IPEndPoint.TryParse(address, out var endPoint) && (parsed = endPoint.Address) is not null)))
-        {
-            return "unknown";
-        }
-
-        return parsed!.AddressFamily == AddressFamily.InterNetworkV6 ? $"\"[{parsed}]\"" : parsed.ToString();
+        var parsed = AddressText.ReadForwarded(address);
+        return parsed is null ? "unknown"
+            : parsed.AddressFamily == AddressFamily.InterNetworkV6 ? $"\"[{parsed}]\""
+            : parsed.ToString();
     }
 
     private static string Quotable(string host) => host.AsSpan().IndexOfAny('"', '\\') < 0 ? host : "";

@@ -175,36 +175,9 @@ internal static class ProxyHeader
         return true;
     }
 
-    private static bool TryReadAddress(string text, bool is4, out IPAddress address)
-    {
-        // IPAddress also reads short forms of IPv4, numbers with a zero in front as octal ones, and zones of IPv6.
-        address = IPAddress.None;
-        var dotted = text.AsSpan(text.LastIndexOf(':') + 1);
-        if (text.AsSpan().ContainsAnyExcept(is4 ? "0123456789." : "0123456789abcdefABCDEF:.")
-            || (is4 && text.AsSpan().Count('.') != 3)
-            || (dotted.Contains('.') && HasLeadingZero(dotted))
-            || !IPAddress.TryParse(text, out var parsed)
-            || parsed.AddressFamily != (is4 ? AddressFamily.InterNetwork : AddressFamily.InterNetworkV6))
-        {
-            return false;
-        }
-
-        address = parsed;
-        return true;
-    }
-
-    private static bool HasLeadingZero(ReadOnlySpan<char> numbers)
-    {
-        foreach (var part in numbers.Split('.'))
-        {
-            if (numbers[part] is ['0', _, ..])
-            {
-                return true;
-            }
-        }
-
-        return false;
-    }
+    private static bool TryReadAddress(string text, bool is4, out IPAddress address) =>
+        AddressText.TryRead(text, out address)
+        && address.AddressFamily == (is4 ? AddressFamily.InterNetwork : AddressFamily.InterNetworkV6);
 
     private static bool TryReadPort(string text, out ushort port)
     {

@@ -3,6 +3,7 @@ using System.Text;
 using Tunnel2.Http1;
 using Tunnel2.Http1.Syntax;
 using Tunnel2.Protocol;
+using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.WebSockets;
 
 namespace Tunnel2.ProxyEntry.Fronts.Http1;
@@ -83,7 +84,7 @@ internal sealed record UplinkRequest(
 
         var isComplete = keys == 1 && version == Version && WebSocketKey.IsValid(key!) && parser.HostCount == 1
             && parser.Version == Http1Version.Http11;
-        var address = IPAddress.TryParse(forwardedFor, out var parsed) ? parsed : null;
+        var address = AddressText.ReadForwarded(forwardedFor);
         var host = parser.HostCount == 1 ? Encoding.Latin1.GetString(parser.Host.Of(head)) : "";
         return new UplinkRequest(isComplete ? key : null, host, hasOrigin, wasForwarded, proto, address);
     }
