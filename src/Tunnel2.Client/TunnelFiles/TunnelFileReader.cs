@@ -18,6 +18,9 @@ internal sealed class TunnelFileReader
     /// <summary>The key of the list of tunnels.</summary>
     private const string TunnelsKey = "tunnels";
 
+    /// <summary>The key of a tunnel's policy.</summary>
+    private const string PolicyKey = "policy";
+
     private readonly TunnelFileSection _top = new(1);
     private readonly List<TunnelFileSection> _tunnels = [];
     private readonly List<TunnelFileMistake> _mistakes = [];
@@ -37,6 +40,12 @@ internal sealed class TunnelFileReader
             stream.Load(parser);
             reader.ReadDocuments(stream.Documents);
         }
+        catch (YamlException exception) when (exception.Message.Contains(" tab", StringComparison.Ordinal)
+            && FindTab(text, exception.Start.Line) is > 0 and var line)
+        {
+            // The parser reports the beginning of the part that has the tab, often the first line of the file.
+            reader._mistakes.Add(new TunnelFileMistake(line, "is not YAML: a tab is where the line is indented; use spaces"));
+        }
         catch (YamlException exception)
         {
             // The parser reports the beginning of the part that it could not read; people look for its end.
@@ -53,6 +62,22 @@ internal sealed class TunnelFileReader
         }
 
         return new TunnelFile(reader._top, reader._tunnels, [.. reader._mistakes.OrderBy(static mistake => mistake.Line)]);
+    }
+
+    /// <summary>The first line, from one on, that is indented by a tab; 0: none.</summary>
+    private static int FindTab(string text, long from)
+    {
+        int number = 0;
+        foreach (ReadOnlySpan<char> line in text.AsSpan().EnumerateLines())
+        {
+            ReadOnlySpan<char> indent = line[..^line.TrimStart(" \t").Length];
+            if (++number >= from && indent.Contains('\t') && indent.Length < line.Length)
+            {
+                return number;
+            }
+        }
+
+        return 0;
     }
 
     private void ReadDocuments(IList<YamlDocument> documents)
@@ -167,6 +192,18 @@ internal sealed class TunnelFileReader
         if (YamlPart.TryRead(value, out PolicyNode? node) is { } mistake)
         {
             Report(mistake.Start, $"{key.Name}: has a part that is neither a text, a number, a list nor a table, or is too deep");
+            return;
+        }
+
+        // Here the lines of the rows are known.
+        if (key.Name == PolicyKey && PolicyReader.Read(node!).Mistakes is { Count: > 0 } mistakes)
+        {
+            foreach (var ofLine in mistakes.GroupBy(static mistake => mistake.Line))
+            {
+                string[] words = [.. ofLine.Select(static one => one.Row > 0 ? $"row {one.Row}: {one.Message}" : one.Message)];
+                _mistakes.Add(new TunnelFileMistake(Math.Max(1, ofLine.Key), $"{key.Name}: {string.Join("; ", words)}"));
+            }
+
             return;
         }
 

@@ -89,6 +89,42 @@ public sealed class TunnelFileTests
             System.Text.Encoding.UTF8.GetString(rows.Span));
     }
 
+    [Fact]
+    public void A_mistake_in_a_policy_has_the_line_of_its_row()
+    {
+        string[] mistakes = Mistakes(
+            """
+            tunnels:
+              - name: web
+                upstream: 3000
+                policy:
+                  - path: /admin/**
+                    deny: true
+                  - path: /a
+                    denyy: true
+                  - path: /b
+                    rate-limit: { rate: 0/second }
+              - name: other
+                upstream: 3001
+                policy: { rows: [ { path: a, deny: true } ] }
+            """);
+        Assert.Equal(4, mistakes.Length);
+        Assert.StartsWith("tunnels.yml:7: policy: row 2: does nothing", mistakes[0], StringComparison.Ordinal);
+        Assert.Equal("tunnels.yml:8: policy: row 2: 'denyy' is not a key, did you mean 'deny'?", mistakes[1]);
+        Assert.StartsWith("tunnels.yml:10: policy: row 3: rate-limit: ", mistakes[2], StringComparison.Ordinal);
+        Assert.StartsWith("tunnels.yml:13: policy: row 1: path: ", mistakes[3], StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("tunnels:\n  - name: web\n\tupstream: 3000\n", 3)]
+    [InlineData("tunnels:\n  - name: \"web\"\n\tupstream: 3000\n", 3)]
+    [InlineData("tunnels:\n  - name: [web]\n    upstream: 1\n  \tpolicy: a\n", 4)]
+    [InlineData("tunnels:\n  - name: web\n    upstream: 3000\n    policy:\n\t- deny: true\n", 5)]
+    [InlineData("tunnels:\n\t- name: web\n\t  upstream: 3000\n", 2)]
+    [InlineData("tunnels:\r\n  - name: web\r\n    policy:\r\n      - path: /a\r\n      -\tpath: /b\r\n\t\tdeny: true\r\n", 6)]
+    public void A_tab_is_reported_where_it_is(string file, int line) =>
+        Assert.Equal($"tunnels.yml:{line}: is not YAML: a tab is where the line is indented; use spaces", Assert.Single(Mistakes(file)));
+
     [Theory]
     [InlineData("policy: [ { deny: true }, { deny: true } ]")]
     [InlineData("policy: [ { path: a, deny: true }, { timeout: 0s } ]")]
@@ -334,7 +370,7 @@ public sealed class TunnelFileTests
     [InlineData("tunnels:\n- upstream: [1, 2]", "tunnels.yml:2: upstream: takes one value")]
     [InlineData("name: web\ntunnels:\n- upstream: 1", "tunnels.yml:1: name: belongs below a tunnel")]
     [InlineData("server: a:1\nserver: b:1\ntunnels:\n- upstream: 1", "tunnels.yml:2: is not YAML: ")]
-    [InlineData("tunnels:\n\t- upstream: 3000", "tunnels.yml:1: is not YAML: While scanning")]
+    [InlineData("tunnels:\n\t- upstream: 3000", "tunnels.yml:2: is not YAML: a tab is where")]
     [InlineData("tunnels: \"open", "tunnels.yml:1: is not YAML: ")]
     [InlineData("tunnels:\n- upstream: *nowhere", "tunnels.yml:1: is not YAML: The anchor 'nowhere'")]
     [InlineData("tunnels:\n- {name: web, upstream: 1\n- {name: b}\n", "tunnels.yml:2: is not YAML: it cannot be read beyond this line")]
