@@ -98,9 +98,12 @@ internal static class CommandRunner
 
         try
         {
+            // A file that cannot be read may have had a token.
+            bool hadToken = StoredLogin.TryRead(console.Environment, out _) is not { Token: null };
             File.Delete(path);
-            return ReportLogoutAsync(
-                console, isRemoved: true, "The login is removed. The server still knows the token: its operator can withdraw it.");
+            return ReportLogoutAsync(console, isRemoved: true, hadToken
+                ? "The login is removed. The server still knows the token: its operator can withdraw it."
+                : "The login is removed. It had no token.");
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {

@@ -103,6 +103,17 @@ public sealed class LoginCommandTests : IDisposable
         Assert.EndsWith("\nThere is no login.\n", _output.ToString(), StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("right", "The login is removed. The server still knows the token: its operator can withdraw it.\n")]
+    [InlineData(null, "The login is removed. It had no token.\n")]
+    public async Task Logging_out_speaks_of_a_token_only_where_there_was_one(string? token, string words)
+    {
+        new StoredLogin(StoredLogin.PathFor(Environment)!, "h.example") { Token = token }.Write();
+        Assert.Equal(0, await RunAsync("logout"));
+        Assert.Equal(words, _output.ToString());
+        Assert.Null(Stored());
+    }
+
     [Fact]
     public async Task Without_a_person_everything_comes_from_flags_and_variables()
     {
