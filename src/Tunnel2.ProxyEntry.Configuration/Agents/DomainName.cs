@@ -74,6 +74,23 @@ internal static class DomainName
             ? "The server's own domain and what is below it cannot be claimed: ask for a name without a dot."
             : null);
 
+    /// <summary>What is wrong with an entry of a list of names that is the server's own domain or below it; null: it is not.</summary>
+    /// <param name="entry">The entry, in lower case: a name, a pattern or a domain.</param>
+    /// <param name="own">The server's own domain.</param>
+    /// <returns>The rest of a sentence whose subject is the entry, without its end.</returns>
+    public static string? FindOwn(string entry, string own)
+    {
+        if (!IsMeant(entry) || !IsAtOrBelow(entry, own))
+        {
+            return null;
+        }
+
+        var name = entry.Length == own.Length ? "" : entry[..^(own.Length + 1)];
+        return name.Length == 0 ? "which is the server's own domain and no agent's"
+            : IsMeant(name) ? "which no agent can claim: names below the server's own domain have no dot"
+            : $"which no agent can claim: below the server's own domain it is a name; write '{name}'";
+    }
+
     /// <summary>Whether a host is a domain or is below it.</summary>
     public static bool IsAtOrBelow(ReadOnlySpan<char> host, ReadOnlySpan<char> domain) =>
         host.EndsWith(domain) && (host.Length == domain.Length || host[^(domain.Length + 1)] == '.');

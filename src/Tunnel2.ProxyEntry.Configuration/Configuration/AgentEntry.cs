@@ -17,6 +17,7 @@ internal sealed class AgentEntry(SettingsReader read)
     public const string CertificateNameKey = "CertificateName";
     public const string TierKey = "Tier";
     public const string BasicAuthKey = "BasicAuth";
+    public const string NamesKey = "Names";
     public const string AllowIpKey = "AllowIp";
     public const string DenyIpKey = "DenyIp";
     public const string PolicyKey = "Policy";
@@ -43,7 +44,7 @@ internal sealed class AgentEntry(SettingsReader read)
         ParseCertificateName);
 
     public ImmutableArray<NamePattern> Names { get; } = read.List<NamePattern>(
-        "Names", "names, `*` for any characters; domains, `*.` for all below",
+        NamesKey, "names, `*` for any characters; domains, `*.` for all below",
         "names that the agent may claim; they are reserved for it. Also [domains of its own](domains.md): `app.example.org`, "
         + "`*.example.org` (all below it), `*.*` (any). Where several agents list a name, the most specific entry has it: see "
         + "[names](security.md#whose-name-it-is)",

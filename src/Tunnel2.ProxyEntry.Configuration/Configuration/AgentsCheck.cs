@@ -5,7 +5,7 @@ using Tunnel2.ProxyEntry.Agents;
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>Checks agents against each other and against the tiers, and makes the agents of the table. One use per instance.</summary>
-internal sealed class AgentsCheck(SettingsReader read, TierTable tiers, IReadOnlyCollection<string> gates)
+internal sealed class AgentsCheck(SettingsReader read, TierTable tiers, IReadOnlyCollection<string> gates, string domain)
 {
     private readonly Dictionary<string, string> _owners = new(StringComparer.OrdinalIgnoreCase);
 
@@ -37,6 +37,14 @@ internal sealed class AgentsCheck(SettingsReader read, TierTable tiers, IReadOnl
                     $"{path}:{AgentEntry.TierKey}",
                     $"{SettingsErrorFormatter.Quote(tier)} is not a tier; there are {string.Join(", ", tiers.Names)}. "
                     + "Tunnel2:Tiers:<name>:RequestsPerSecond makes another.");
+            }
+
+            foreach (var name in entry.Names)
+            {
+                if (DomainName.FindOwn(name.ToString(), domain) is { } mistake)
+                {
+                    read.Report($"{path}:{AgentEntry.NamesKey}", $"has {SettingsErrorFormatter.Quote(name.ToString())}, {mistake}.");
+                }
             }
 
             CheckOwn($"{path}:{AgentEntry.TokenHashKey}", id, entry.TokenHash?.ToSetting(), "hash", "token");

@@ -74,7 +74,8 @@ internal sealed partial class ProxyEntrySettings
         OidcEntry.Check(read, Gates);
         string[] gates = [.. Gates.Select(static gate => gate.Name)];
         var tiers = TierEntry.Check(read, _tiers);
-        Agents = new AgentTable(new AgentsCheck(read, tiers, gates).Make(_agents), tiers) { Issuers = JwtIssuers, Gates = [.. gates] };
+        var agents = new AgentsCheck(read, tiers, gates, Domain).Make(_agents);
+        Agents = new AgentTable(agents, tiers) { Issuers = JwtIssuers, Gates = [.. gates] };
         CheckAgentsCanConnect(read);
         CheckCountries(read);
         CheckClientCa(read);

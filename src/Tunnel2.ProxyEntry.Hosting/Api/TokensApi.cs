@@ -12,7 +12,13 @@ namespace Tunnel2.ProxyEntry.Api;
 /// Makes, lists and revokes the tokens that the server keeps. A token is shown once, in the answer that makes it. Thread-safe.
 /// </summary>
 internal sealed class TokensApi(
-    IssuedTokens tokens, TokenUses uses, AgentRegistry agents, ISessionDirectory directory, ApiAudit audit, TimeProvider time)
+    IssuedTokens tokens,
+    TokenUses uses,
+    AgentRegistry agents,
+    ISessionDirectory directory,
+    Configuration.ProxyEntrySettings settings,
+    ApiAudit audit,
+    TimeProvider time)
 {
     /// <summary>The tokens.</summary>
     public ValueTask<ApiAnswer> ListAsync(ApiCall call)
@@ -143,7 +149,12 @@ internal sealed class TokensApi(
                 return "'names' has an element that is not a name or a pattern of [a-z0-9-] and *, at most 50 characters.";
             }
 
-            patterns.Add(pattern!);
+            if (DomainName.FindOwn(pattern!.ToString(), settings.Domain) is { } mistake)
+            {
+                return $"'names' has '{pattern}', {mistake}.";
+            }
+
+            patterns.Add(pattern);
         }
 
         names = patterns.MoveToImmutable();

@@ -42,6 +42,30 @@ public sealed class AccessSettingsTests
     }
 
     [Fact]
+    public void Names_below_the_servers_own_domain_are_mistakes_all_of_them_at_once()
+    {
+        var errors = SettingsFixture.Load(
+            _agent,
+            "Domain=tunnel.example.com",
+            "Agents:a:Names=app.tunnel.example.com, *.Tunnel.example.com, a.b.tunnel.example.com, tunnel.example.com, web, app.example.com",
+            "Agents:b:TokenHash=" + SettingsFixture.HashSetting("u"),
+            "Agents:b:Names=*.example.com,xtunnel.example.com,api.tunnel.example.com").Errors;
+        Assert.Equal(
+            [
+                ("Tunnel2:Agents:a:Names", "has \"app.tunnel.example.com\", which no agent can claim: below the server's own domain it is "
+                    + "a name; write 'app'."),
+                ("Tunnel2:Agents:a:Names", "has \"*.tunnel.example.com\", which no agent can claim: below the server's own domain it is "
+                    + "a name; write '*'."),
+                ("Tunnel2:Agents:a:Names", "has \"a.b.tunnel.example.com\", which no agent can claim: names below the server's own domain "
+                    + "have no dot."),
+                ("Tunnel2:Agents:a:Names", "has \"tunnel.example.com\", which is the server's own domain and no agent's."),
+                ("Tunnel2:Agents:b:Names", "has \"api.tunnel.example.com\", which no agent can claim: below the server's own domain it is "
+                    + "a name; write 'api'."),
+            ],
+            errors.Select(static error => (error.Key, error.Message)));
+    }
+
+    [Fact]
     public void The_tokens_of_an_agents_visitors_are_read()
     {
         var tokens = Load("Agents:a:JwtIssuer=https://id.example/ https://id.example/keys", "Agents:a:JwtAudience=web")!.Tokens!;
