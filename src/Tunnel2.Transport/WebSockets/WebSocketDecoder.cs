@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Runtime.CompilerServices;
 using System.Text;
+using System.Text.Unicode;
 using Tunnel2.Protocol;
 
 namespace Tunnel2.Transport.WebSockets;
@@ -189,17 +190,29 @@ internal sealed class WebSocketDecoder
 
     private void EndMessages()
     {
-        if (_controlLength == 1)
+        if (_controlLength == 0)
         {
-            Fault = WebSocketFault.Control;
+            CloseCode = NoCode;
             return;
         }
 
-        CloseCode = _controlLength == 0 ? NoCode : Math.Max((ushort)1, BinaryPrimitives.ReadUInt16BigEndian(_control));
-        CloseText = _controlLength <= sizeof(ushort)
-            ? ""
-            : PlainText.Clean(Encoding.UTF8.GetString(_control, sizeof(ushort), _controlLength - sizeof(ushort)));
+        var code = _controlLength == 1 ? 0 : BinaryPrimitives.ReadUInt16BigEndian(_control);
+        var reason = _control.AsSpan(Math.Min(_controlLength, sizeof(ushort)), Math.Max(0, _controlLength - sizeof(ushort)));
+        if (!MaySend(code) || !Utf8.IsValid(reason))
+        {
+            Fault = MaySend(code) ? WebSocketFault.Reason : WebSocketFault.Close;
+            return;
+        }
+
+        CloseCode = code;
+        CloseText = PlainText.Clean(Encoding.UTF8.GetString(reason));
     }
+
+    /// <summary>
+    /// Whether a Close frame may have a code: those of RFC 6455 section 7.4.1 except the three that are never sent, those that were
+    /// registered after it (1012 to 1014), and those of libraries and applications.
+    /// </summary>
+    private static bool MaySend(int code) => code is (>= 1000 and <= 1014 and not (1004 or NoCode or 1006)) or (>= 3000 and <= 4999);
 
     [InlineArray(WebSocketFrameHeader.MaxSize)]
     private struct HeaderBytes

@@ -24,8 +24,14 @@ internal enum WebSocketFault
     /// <summary>A fragment without a beginning, or a message inside another one.</summary>
     Fragment,
 
-    /// <summary>A length with its highest bit set.</summary>
+    /// <summary>A length with its highest bit set, or one that a shorter form could have said.</summary>
     Length,
+
+    /// <summary>A Close frame with half a code, or with one that must not be sent.</summary>
+    Close,
+
+    /// <summary>A Close frame whose reason is not UTF-8.</summary>
+    Reason,
 
     /// <summary>Very many frames in a row that carry nothing.</summary>
     Flood,

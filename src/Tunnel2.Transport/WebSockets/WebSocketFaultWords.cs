@@ -14,6 +14,8 @@ internal static class WebSocketFaultWords
             WebSocketFault.Control => "a control frame is too long or in fragments",
             WebSocketFault.Fragment => "the fragments of a message are out of order",
             WebSocketFault.Length => "a length is not valid",
+            WebSocketFault.Close => "a Close frame has no valid code",
+            WebSocketFault.Reason => "the reason of a Close frame is not UTF-8",
             _ => "very many frames carried nothing",
         };
         return $"The frames of the WebSocket were changed on the way, or the peer broke RFC 6455: {what}";

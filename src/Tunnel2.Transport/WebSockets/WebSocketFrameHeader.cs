@@ -66,12 +66,14 @@ internal readonly struct WebSocketFrameHeader(byte first, byte second)
 
     private int LengthSize => LengthCode switch { 126 => sizeof(ushort), 127 => sizeof(ulong), _ => 0 };
 
-    /// <summary>The payload's length; negative if it breaks the rules, because the highest bit of 64 must be 0.</summary>
+    /// <summary>
+    /// The payload's length; negative if it breaks the rules: the highest bit of 64 must be 0, and the shortest form must be used.
+    /// </summary>
     /// <param name="header">The whole header.</param>
     public long PayloadLength(ReadOnlySpan<byte> header) => LengthSize switch
     {
-        sizeof(ushort) => BinaryPrimitives.ReadUInt16BigEndian(header[FixedSize..]),
-        sizeof(ulong) => BinaryPrimitives.ReadInt64BigEndian(header[FixedSize..]),
+        sizeof(ushort) => BinaryPrimitives.ReadUInt16BigEndian(header[FixedSize..]) is > MaxShortLength and var length ? length : -1,
+        sizeof(ulong) => BinaryPrimitives.ReadInt64BigEndian(header[FixedSize..]) is > ushort.MaxValue and var length ? length : -1,
         _ => LengthCode,
     };
 

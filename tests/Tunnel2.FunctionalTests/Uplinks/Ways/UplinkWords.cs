@@ -16,8 +16,8 @@ internal static class UplinkWords
     public static async Task<RejectCode> HelloAsync(RawConnection connection)
     {
         var hello = Hello("web");
-        await connection.WriteAsync(
-            (byte[])[0x82, 0x80 | 126, (byte)(hello.Length >> 8), (byte)hello.Length, 0, 0, 0, 0, .. hello]);
+        Assert.InRange(hello.Length, 1, 125);
+        await connection.WriteAsync((byte[])[0x82, (byte)(0x80 | hello.Length), 0, 0, 0, 0, .. hello]);
         var head = await connection.ReadExactlyAsync(2);
         var frame = await connection.ReadExactlyAsync(head[1]);
         Assert.Equal((0x82, (byte)FrameType.Reject), (head[0], frame[3]));
