@@ -118,6 +118,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         {
             await _watchdog.WaitForVisitorAsync(
                 context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
+            await UnreadBody.DropAsync(context.Exchange).ConfigureAwait(false);
         }
         catch (Exception)
         {

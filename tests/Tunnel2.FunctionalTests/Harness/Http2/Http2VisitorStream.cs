@@ -88,6 +88,9 @@ internal sealed class Http2VisitorStream(Http2Visitor visitor, int id)
         return new Http2Answer(int.Parse(status, CultureInfo.InvariantCulture), _fields, body, reset, visitor.GoAwayCode);
     }
 
+    /// <summary>Whether RST_STREAM has come, also after the end.</summary>
+    public bool WasReset => _reset.Task.IsCompletedSuccessfully;
+
     /// <summary>Waits for RST_STREAM and returns its code.</summary>
     public Task<uint> WaitForResetAsync() => _reset.Task.WaitAsync(Patience);
 
