@@ -25,6 +25,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     private readonly ApiEndpoints _api;
     private readonly LargeHeads _heads;
     private readonly ProxyEntrySettings _settings;
+    private readonly TimeProvider _timeProvider;
 
     public EntryApplication(
         Forwarder forwarder,
@@ -34,8 +35,10 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         InspectionEndpoints inspection,
         ApiEndpoints api,
         LargeHeads heads,
-        ProxyEntrySettings settings)
+        ProxyEntrySettings settings,
+        TimeProvider timeProvider)
     {
+        _timeProvider = timeProvider;
         _forwarder = forwarder;
         _watchdog = watchdog;
         _admin = admin;
@@ -118,7 +121,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         {
             await _watchdog.WaitForVisitorAsync(
                 context.Exchange, context.State, context.Http.Response.CompleteAsync()).ConfigureAwait(false);
-            await UnreadBody.DropAsync(context.Exchange).ConfigureAwait(false);
+            await UnreadBody.DropAsync(context.Exchange, _timeProvider).ConfigureAwait(false);
         }
         catch (Exception)
         {

@@ -15,7 +15,7 @@ internal static class UnreadBody
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(1);
 
     /// <summary>Drops the rest of the body, up to the limits. For a request whose body was read to its end this does nothing.</summary>
-    public static ValueTask DropAsync(VisitorExchange exchange)
+    public static ValueTask DropAsync(VisitorExchange exchange, TimeProvider timeProvider)
     {
         if (!exchange.HasBody)
         {
@@ -32,12 +32,12 @@ internal static class UnreadBody
             }
         }
 
-        return DropMoreAsync(exchange);
+        return DropMoreAsync(exchange, timeProvider);
     }
 
-    private static async ValueTask DropMoreAsync(VisitorExchange exchange)
+    private static async ValueTask DropMoreAsync(VisitorExchange exchange, TimeProvider timeProvider)
     {
-        using var limit = new CancellationTokenSource(_limit);
+        using var limit = new CancellationTokenSource(_limit, timeProvider);
         using var stop = limit.Token.UnsafeRegister(static exchange => ((VisitorExchange)exchange!).StopReadingBody(), exchange);
         for (long dropped = 0; dropped < Most && !limit.IsCancellationRequested;)
         {
