@@ -238,6 +238,7 @@ internal sealed class AgentSession
         var news = (welcome.Capabilities & HandshakeCapabilities.NodeNews) != 0 && problem is null && _place is not null
             ? new NodeLists(_place)
             : null;
+        var drain = new DrainNews(_events);
         UplinkPool? pool = null;
         pool = new UplinkPool(
             _options.Uplinks,
@@ -245,7 +246,7 @@ internal sealed class AgentSession
             connection =>
             {
                 var added = new UplinkConnection(
-                    connection, settings, ServeOn(connection), (uplink, phase) => OnGoAway(pool!, uplink, phase, goodbye))
+                    connection, settings, ServeOn(connection), (uplink, phase) => OnGoAway(pool!, uplink, phase, drain, goodbye))
                 {
                     NodesObserver = news is null ? null : news.OnList,
                 };
@@ -282,6 +283,7 @@ internal sealed class AgentSession
             _events.Ready(welcome.PublicUrls, _options.Upstream, _options.Routes);
         }
 
+        drain.Reported();
         var replaced = _place?.WhenReplaced ?? goodbye.Task;
         await Task.WhenAny(running, goodbye.Task, replaced).ConfigureAwait(false);
         var way = _ways.Current;
@@ -423,11 +425,12 @@ internal sealed class AgentSession
         };
     }
 
-    private void OnGoAway(UplinkPool pool, UplinkConnection uplink, GoAwayPhase phase, TaskCompletionSource goodbye)
+    private static void OnGoAway(
+        UplinkPool pool, UplinkConnection uplink, GoAwayPhase phase, DrainNews drain, TaskCompletionSource goodbye)
     {
         if (phase == GoAwayPhase.Notice && pool.StopDialling())
         {
-            _events.Draining();
+            drain.Came();
             if (uplink.PeerGoAwayReason == SessionEndReason.Shutdown)
             {
                 goodbye.TrySetResult();
@@ -463,4 +466,33 @@ internal sealed class AgentSession
 
     private ConnectionEnd Unreachable(UplinkWay way, ConnectFailureReason reason) =>
         ConnectionEnd.Unreachable(ConnectFailure.Create(_options.ServerOn(way), way, reason));
+
+    /// <summary>
+    /// Reports that the server is about to stop, after the session itself was reported: its notice may come with the WELCOME. In the other
+    /// order the session would count as one that serves, and as the reason to say goodbye to itself. Thread-safe.
+    /// </summary>
+    private sealed class DrainNews(IAgentEvents events)
+    {
+        private const int SessionReported = 1;
+        private const int NoticeCame = 2;
+        private int _state;
+
+        /// <summary>The session was reported.</summary>
+        public void Reported()
+        {
+            if (Interlocked.CompareExchange(ref _state, SessionReported, 0) == NoticeCame)
+            {
+                events.Draining();
+            }
+        }
+
+        /// <summary>The notice has come.</summary>
+        public void Came()
+        {
+            if (Interlocked.Exchange(ref _state, NoticeCame) == SessionReported)
+            {
+                events.Draining();
+            }
+        }
+    }
 }

@@ -296,6 +296,20 @@ public sealed class AgentSessionTests
     });
 
     [Fact]
+    public Task A_goodbye_that_comes_with_the_welcome_is_reported_after_the_session() => SessionFixture.RunAsync(async fixture =>
+    {
+        var running = fixture.Start();
+        var transport = await fixture.Server.AcceptAsync();
+        Assert.Equal(FrameType.Hello, (await MemoryServer.ReadFirstAsync(transport)).Type);
+        await transport.SendAsync(Frame.Join(
+            fixture.Server.Welcome.ToFrame(),
+            Frame.GoAway(GoAwayPhase.Notice, SessionEndReason.Shutdown, "The server was taken out of service for a while.")));
+        Assert.Equal(ConnectionEndReason.GoingAway, (await running).Reason);
+        Assert.Equal(["ready", "draining"], fixture.Events.Names);
+        transport.Abort();
+    });
+
+    [Fact]
     public Task A_session_of_another_cluster_finishes_what_has_come_and_says_goodbye() => SessionFixture.RunAsync(
         async fixture =>
         {
