@@ -165,6 +165,26 @@ internal sealed class StreamTable
         return open;
     }
 
+    /// <summary>The peer is about to be asked for a sign of life: all requests without an answer count as asked about.</summary>
+    /// <returns>Whether there is one that did not before.</returns>
+    public bool AskAboutUnanswered()
+    {
+        var hasNew = false;
+        using (_gate.EnterScope())
+        {
+            for (var slot = 0; Count > 0 && slot < _used; slot++)
+            {
+                if (_slots[slot].Stream is { IsAskedAbout: false, IsUnanswered: true } stream)
+                {
+                    stream.IsAskedAbout = true;
+                    hasNew = true;
+                }
+            }
+        }
+
+        return hasNew;
+    }
+
     private void TakeUnsynchronized(int slot, ushort generation, TunnelStream stream)
     {
         _slots[slot] = new Slot { Generation = generation, Previous = _slots[slot].Generation, Stream = stream };

@@ -45,6 +45,12 @@ internal sealed partial class TunnelStream
     /// <summary>The stream's id on its uplink.</summary>
     public StreamId Id { get; private set; }
 
+    /// <summary>Whether its head was sent and no final head has come for it. May be a moment old.</summary>
+    internal bool IsUnanswered => Volatile.Read(ref _announced) && Volatile.Read(ref _expectHead);
+
+    /// <summary>Whether the peer was asked for a sign of life because of it; the gate of the stream table guards it.</summary>
+    internal bool IsAskedAbout { get; set; }
+
     /// <summary>The uplink that carries the stream, as its streams know it.</summary>
     public UplinkStreams Uplink => _uplink;
 
@@ -135,6 +141,7 @@ internal sealed partial class TunnelStream
     internal void Open(StreamId id)
     {
         Id = id;
+        IsAskedAbout = false;
         _failure = default;
         _peerDetail = StreamResetDetail.None;
         _released = false;

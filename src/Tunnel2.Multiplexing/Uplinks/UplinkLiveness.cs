@@ -16,6 +16,7 @@ internal sealed class UplinkLiveness
     private readonly UplinkWriter _writer;
     private readonly UplinkReader _reader;
     private long _probe; // when the PING that waits for an answer was queued; 0: none waits
+    private long _looked; // the last send of streams after which the requests without an answer were looked at
 
     public UplinkLiveness(UplinkStreams streams, UplinkWriter writer, UplinkReader reader)
     {
@@ -35,8 +36,9 @@ internal sealed class UplinkLiveness
     }
 
     /// <summary>
-    /// Sends a PING when the peer has been silent for long, or for a moment after frames of streams were sent to it. One waits at a time;
-    /// PINGs and their answers are no reason for another, so that two idle ends do not keep each other awake.
+    /// Sends a PING when the peer has been silent for long, or for a moment after frames of streams were sent to it or answers to others of
+    /// its streams have come. One waits at a time; PINGs and their answers are no reason for another, so that two idle ends do not keep
+    /// each other awake, and a request without an answer is a reason once.
     /// </summary>
     /// <param name="now">A timestamp of the settings' time provider.</param>
     /// <returns>Whether the uplink has been idle for long: it needs little.</returns>
@@ -50,7 +52,7 @@ internal sealed class UplinkLiveness
 
         var silence = _settings.TimeProvider.GetElapsedTime(lastInbound, now);
         var isIdle = silence > _settings.PingAfter;
-        if (isIdle || (silence > _settings.ProbeAfter && _writer.LastStreamSend > lastInbound))
+        if (isIdle || (silence > _settings.ProbeAfter && IsAnswerDue(lastInbound)))
         {
             Volatile.Write(ref _probe, now);
             _streams.Sending.Control.AddPing(_streams.RoundTrip.Begin(now));
@@ -61,5 +63,23 @@ internal sealed class UplinkLiveness
         }
 
         return isIdle;
+    }
+
+    /// <summary>
+    /// Whether something was sent to which nothing has come: after all that came, or a request whose answer may be lost although another
+    /// one's has come since. Streams are looked at once after each time that any was sent to, and only in a silence.
+    /// </summary>
+    private bool IsAnswerDue(long lastInbound)
+    {
+        var sent = _writer.LastStreamSend;
+        var hasUnasked = false;
+        if (sent != _looked && _settings.Role == UplinkRole.Entry)
+        {
+            // What is sent from now on is looked at after its own send.
+            _looked = sent;
+            hasUnasked = _streams.Table.AskAboutUnanswered();
+        }
+
+        return sent > lastInbound || hasUnasked;
     }
 }
