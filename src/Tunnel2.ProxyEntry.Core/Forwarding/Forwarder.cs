@@ -29,7 +29,7 @@ internal sealed class Forwarder : IForwarder
     /// <summary>How many characters of an invalid host a log line shows.</summary>
     private const int LongestHost = 255;
 
-    /// <summary>On how many streams a request is tried in all, if each of them did nothing with it.</summary>
+    /// <summary>On how many streams a request is tried in all, and after each look in a wait, if each did nothing with it.</summary>
     private const int MaxTries = 4;
 
     private readonly PatientOpener _opener;
@@ -88,7 +88,7 @@ internal sealed class Forwarder : IForwarder
 
             UplinkStreams? left = null;
             StreamFailure failure = default;
-            for (var tries = 1; outcome is null; tries++)
+            for (request.NodesLeft.Tries = 1; outcome is null; request.NodesLeft.Tries++)
             {
                 // Step 2: the name in the Host, its session, a stream; or the request waits for its agent.
                 var opened = _opener.TryOpen(exchange, request, except: left);
@@ -148,7 +148,7 @@ internal sealed class Forwarder : IForwarder
                     }
 
                     outcome = await ExchangeAsync(
-                        exchange, request, stream, opened.Session, mayTryAgain: tries < MaxTries).ConfigureAwait(false);
+                        exchange, request, stream, opened.Session, request.NodesLeft.Tries < MaxTries).ConfigureAwait(false);
                     if (outcome is null)
                     {
                         failure = stream.Failure;

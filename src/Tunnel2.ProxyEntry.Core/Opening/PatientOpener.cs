@@ -239,7 +239,7 @@ internal sealed class PatientOpener
         var address = _access.KeyOf(exchange);
         while (true)
         {
-            var place = _lot.TryEnter(name, owner, address, deadline, exchange.BytesHeldUnread);
+            var place = _lot.TryEnter(name, owner, address, request.NodesLeft.Bound(deadline), exchange.BytesHeldUnread);
             if (place is null)
             {
                 if (isCounted)
@@ -274,7 +274,7 @@ internal sealed class PatientOpener
             if (looks)
             {
                 // A node that had just got the session, and did not know it yet, may be asked again.
-                request.NodesLeft = default;
+                request.NodesLeft.BeginAgain(deadline);
                 found = await OpenElsewhereAsync(exchange, request, found, null).ConfigureAwait(false);
                 if (found.Stream is null && (result.Error != ProxyError.NameUnchecked || found.Error == ProxyError.NameUnchecked))
                 {

@@ -94,9 +94,6 @@ internal sealed class ForwardedRequest
     /// <summary>Whether its stream leads to another node, which serves, counts and records it.</summary>
     public bool IsCarried { get; set; }
 
-    /// <summary>How many streams to other nodes it had.</summary>
-    public int NodesTried { get; set; }
-
     /// <summary>The number of the registration at the node of the last of them.</summary>
     public long NodeEpoch { get; set; }
 
@@ -282,7 +279,6 @@ internal sealed class ForwardedRequest
         Held = null;
         Owner = null;
         IsCarried = false;
-        NodesTried = 0;
         NodeId = null;
         FailedAt = null;
         _nodesLeft = default;

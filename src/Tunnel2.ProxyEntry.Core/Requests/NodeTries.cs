@@ -1,14 +1,32 @@
 namespace Tunnel2.ProxyEntry.Requests;
 
-/// <summary>The registrations at other nodes that a request was tried at, whose nodes did nothing with it.</summary>
+/// <summary>
+/// The registrations at other nodes that a request was tried at, whose nodes did nothing with it; and how often it was tried at all. With
+/// each look of a request that waits, both begin again. The time that it may wait does not.
+/// </summary>
 internal struct NodeTries
 {
     private long _first;
     private long _second;
     private long _third;
+    private long _until;
 
     /// <summary>How many, three at most.</summary>
     public int Count { get; private set; }
+
+    /// <summary>How many streams it had, the present one included.</summary>
+    public int Tries { get; set; }
+
+    /// <summary>How many of them led to other nodes.</summary>
+    public int Streams { get; set; }
+
+    /// <summary>Until when it may wait: what found a node by a look, and was refused there, waits no longer for that.</summary>
+    /// <param name="deadline">When another wait would end.</param>
+    public readonly long Bound(long deadline) => _until != 0 && _until < deadline ? _until : deadline;
+
+    /// <summary>The request has waited, and is tried again everywhere.</summary>
+    /// <param name="deadline">When its wait ends.</param>
+    public void BeginAgain(long deadline) => this = new NodeTries { _until = Bound(deadline), Tries = 1 };
 
     /// <summary>Adds the number of one; a fourth one takes the place of the third.</summary>
     public void Add(long epoch)

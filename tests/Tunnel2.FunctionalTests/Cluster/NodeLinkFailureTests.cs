@@ -225,6 +225,41 @@ public sealed class NodeLinkFailureTests
         "Timeouts:Park=50s");
 
     [Fact]
+    public Task A_request_that_waits_is_tried_at_a_node_that_has_refused_it_many_times() => ClusterFixture.RunAsync(
+        static async connection =>
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            await connection.WaitForEndAsync();
+        },
+        static async cluster =>
+        {
+            cluster.Knowledge.Truth["web"] = cluster.PlaceOf(1, epoch: 50);
+            await using var visitor = await cluster.ConnectAsync();
+            await visitor.SendRequestAsync("/", ClusterFixture.Host);
+            await cluster.Nodes[1].UntilAsync(
+                () => ClusterFixture.Sum(cluster.Nodes[1], "tunnel2_entry_node_hops_refused_total") >= 5, "the node has refused it often");
+            await using var agent = await AgentFixture.StartReadyAsync(
+                AgentFixture.Options(cluster.Nodes[1].Uplink.Port, cluster.Service));
+            Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+        },
+        3,
+        "Timeouts:Park=50s");
+
+    [Fact]
+    public Task A_request_that_its_node_refuses_again_and_again_waits_no_longer_than_once() => ClusterFixture.RunAsync(
+        static _ => Task.CompletedTask,
+        static async cluster =>
+        {
+            cluster.Knowledge.Truth["web"] = cluster.PlaceOf(1, epoch: 50);
+            var (head, _) = await cluster.ExchangeAsync();
+            Assert.Equal((503, "agent-offline"), (head.StatusCode, head["Tunnel2-Error"]));
+            Assert.InRange(ClusterFixture.Sum(cluster.Nodes[1], "tunnel2_entry_node_hops_refused_total"), 2, 4);
+        },
+        3,
+        "Timeouts:Park=2500ms");
+
+    [Fact]
     public Task A_request_makes_one_hop_and_no_second_one() => ClusterFixture.RunAsync(
         static _ => Task.CompletedTask,
         static async cluster =>

@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Links;
 /// </summary>
 internal sealed class NodeRouter
 {
-    /// <summary>How many nodes a request is tried at.</summary>
+    /// <summary>How many nodes a request is tried at, and again with each look of one that waits.</summary>
     private const int MaxNodes = 3;
 
     /// <summary>What is worse than any session: a node to which no link is open, while one to another node is.</summary>
@@ -41,7 +41,7 @@ internal sealed class NodeRouter
 
     /// <summary>Whether a request whose session is not here may be passed to another node.</summary>
     public bool MayPass(VisitorExchange exchange, ForwardedRequest request) =>
-        _locator is not null && !exchange.IsFromNode && request.NodesTried < MaxNodes;
+        _locator is not null && !exchange.IsFromNode && request.NodesLeft.Streams < MaxNodes;
 
     /// <summary>Opens a stream, if a node is known and a link to it is open: without a wait.</summary>
     /// <param name="exchange">The request.</param>
@@ -233,9 +233,9 @@ internal sealed class NodeRouter
 
     private static void Note(ForwardedRequest request, in NodeLocation location, NodePlaces places)
     {
-        request.NodesTried++;
+        request.NodesLeft.Streams++;
         request.NodeId = location.NodeId;
         request.NodeEpoch = location.Epoch;
-        request.HasOtherNodes = request.NodesTried < MaxNodes && HasOther(request, places, except: location.Epoch);
+        request.HasOtherNodes = request.NodesLeft.Streams < MaxNodes && HasOther(request, places, except: location.Epoch);
     }
 }
