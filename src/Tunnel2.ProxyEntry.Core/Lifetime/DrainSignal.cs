@@ -16,6 +16,9 @@ internal sealed class DrainSignal
     /// <summary>Whether it was taken out of service, whether it stops or not.</summary>
     public bool IsDrained => _isDrained;
 
+    /// <summary>Whether it has been asked to stop.</summary>
+    public bool IsStopping => _isStopping;
+
     /// <summary>What agents hear, as a sentence.</summary>
     public string Reason => _isStopping ? "The server is stopping." : "The server was taken out of service for a while.";
 

@@ -352,7 +352,9 @@ internal sealed class UplinkAcceptor
         }
 
         session.Epoch = registration.Epoch;
-        if (_drain.IsDraining)
+
+        // One that was only taken out of service since serves the name, which no other node has now, until the agent is elsewhere.
+        if (_drain.IsStopping)
         {
             await _directory.UnregisterAsync(session.Name, registration.Epoch, isKept: true, CancellationToken.None).ConfigureAwait(false);
             session.Tunnel.End(SessionEndReason.Shutdown, "");

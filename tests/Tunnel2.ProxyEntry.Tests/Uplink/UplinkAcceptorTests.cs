@@ -334,6 +334,28 @@ public sealed class UplinkAcceptorTests
     });
 
     [Fact]
+    public Task An_agent_whose_server_stops_while_it_registers_is_sent_away_and_its_name_is_kept() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            fixture.Directory.Registered += _ => fixture.Drain.Begin();
+            var reject = await fixture.RefusedAsync(AcceptorFixture.Hello());
+            Assert.Equal((RejectCode.GoingAway, 0), (reject.Code, fixture.Directory.Count));
+            Assert.Equal(NameState.Offline, fixture.Directory.Find("web", out _));
+        });
+
+    [Fact]
+    public Task An_agent_whose_server_leaves_service_while_it_registers_is_served_until_it_is_elsewhere() => AcceptorFixture.RunAsync(
+        async fixture =>
+        {
+            // Its name may have been at another node until now, and is at none if this one does not take it.
+            fixture.Directory.Registered += _ => fixture.Drain.SetDrained(true);
+            var agent = await fixture.ConnectAsync();
+            Assert.Equal(NameState.Online, fixture.Directory.Find("web", out _));
+            await fixture.UntilAsync(() => agent.Goodbyes.Count > 0, "the agent hears that it should leave");
+            Assert.Equal([(GoAwayPhase.Notice, SessionEndReason.Shutdown)], agent.Goodbyes);
+        });
+
+    [Fact]
     public Task An_agent_that_lost_its_right_while_it_registered_is_sent_away_and_the_name_is_free() => AcceptorFixture.RunAsync(
         async fixture =>
         {
