@@ -33,6 +33,19 @@ internal sealed class TcpSettings(SettingsReader read)
     public TimeSpan Idle { get; } = read.DurationOrOff(
         "Tcp:Idle", "off", "1s", "24h", "how long a connection of TCP or TLS by name may carry nothing: then it is cut");
 
+    /// <summary>How long a connection may be silent of which one direction has ended; infinite: without limit.</summary>
+    public TimeSpan HalfClosed { get; } = read.DurationOrOff(
+        "Tcp:HalfClosed", "4h", "1s", "24h",
+        "how long a connection of TCP or TLS by name may carry nothing after one side has ended its direction: then it is cut");
+
+    /// <summary><see cref="Idle"/> in milliseconds.</summary>
+    public long MostSilent => Milliseconds(Idle);
+
+    /// <summary><see cref="HalfClosed"/> in milliseconds.</summary>
+    public long MostHalfClosed => Milliseconds(HalfClosed);
+
+    private static long Milliseconds(TimeSpan limit) => limit == Timeout.InfiniteTimeSpan ? long.MaxValue : (long)limit.TotalMilliseconds;
+
     private static TimeSpan OffIsZero(TimeSpan value) => value == Timeout.InfiniteTimeSpan ? TimeSpan.Zero : value;
 
     internal static string? ParsePorts(string text, out PortRange? value)

@@ -8,7 +8,7 @@ namespace Tunnel2.ProxyEntry.Forwarding;
 
 /// <summary>
 /// Moves raw bytes both ways after a 101. The end of one direction does not end the other. A silent connection has no limit. After one
-/// direction has ended, the other has the limit of bodies, because its peer may be gone. A connection without HTTP has its own limit.
+/// direction has ended, the other has the limit of bodies, because its peer may be gone. A connection without HTTP has its own limits.
 /// </summary>
 internal static class UpgradedPump
 {
@@ -73,12 +73,16 @@ internal static class UpgradedPump
         return true;
     }
 
-    /// <summary>One direction has ended, and the limit of bodies applies to the other.</summary>
+    /// <summary>One direction has ended, and the limit of bodies applies to the other, or that of half a connection without HTTP.</summary>
     private static void HalfEnded(ForwardedRequest request)
     {
-        if (request.OwnIdleLimit is null)
+        if (request.OwnIdleLimit is not { } limit)
         {
             request.Phase = ForwardPhase.Body;
+        }
+        else if (request.HalfEndedLimit < limit)
+        {
+            request.OwnIdleLimit = request.HalfEndedLimit;
         }
     }
 

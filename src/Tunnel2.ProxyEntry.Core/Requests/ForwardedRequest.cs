@@ -48,11 +48,11 @@ internal sealed class ForwardedRequest
     /// <summary>The times of the request's events.</summary>
     public RequestTimes Times { get; } = new();
 
-    /// <summary>
-    /// Milliseconds that an upgraded connection may be silent, in any direction and after an end of one; null: the limit of bodies, after
-    /// an end of one.
-    /// </summary>
+    /// <summary>Milliseconds that an upgraded connection may be silent; null: the limit of bodies, after an end of one direction.</summary>
     public long? OwnIdleLimit { get; set; }
+
+    /// <summary>Milliseconds that it may be silent after an end of one direction, where it has a limit of its own.</summary>
+    public long HalfEndedLimit { get; set; } = long.MaxValue;
 
     /// <summary>The phase: what the request waits for decides which limit applies.</summary>
     public ForwardPhase Phase

@@ -294,6 +294,63 @@ public sealed class TcpTunnelTests
     }
 
     [Fact]
+    public async Task A_visitor_that_ends_its_direction_is_cut_when_the_service_is_silent_for_too_long_and_others_are_not()
+    {
+        var time = new ManualTimeProvider();
+        var over = new WaitSignal("the visitor was cut");
+        await TunnelFixture.RunAsync(
+            async service =>
+            {
+                await service.WriteAsync("hello");
+                if (await service.WaitForEndAsync() == ConnectionEnding.Fin)
+                {
+                    await over.WaitAsync();
+                }
+            },
+            async tunnel =>
+            {
+                await using var silent = await TcpTunnel.VisitAsync(tunnel);
+                await silent.ReadExactlyAsync(5);
+                await using var visitor = await TcpTunnel.VisitAsync(tunnel);
+                await visitor.ReadExactlyAsync(5);
+                await visitor.ShutdownSendAsync();
+                var before = time.GetTimestamp();
+                var ended = visitor.WaitForEndAsync();
+                await TcpTunnel.AdvanceUntilAsync(time, () => ended.IsCompleted, "the connection is cut");
+                Assert.Equal(ConnectionEnding.Reset, await ended);
+                Assert.True(time.GetElapsedTime(before) >= TimeSpan.FromSeconds(2));
+                over.Set();
+                Assert.Equal(0, silent.Socket.Available);
+                Assert.False(silent.Socket.Poll(0, System.Net.Sockets.SelectMode.SelectRead));
+            },
+            TcpTunnel.Setup("Tcp:HalfClosed=2s") with { EntryTime = time });
+    }
+
+    [Fact]
+    public async Task A_service_that_ends_its_direction_is_cut_when_its_visitor_is_silent_for_too_long()
+    {
+        var time = new ManualTimeProvider();
+        var cut = new WaitSignal("the service was cut");
+        await TunnelFixture.RunAsync(
+            async service =>
+            {
+                await service.WriteAsync("hello");
+                await service.ShutdownSendAsync();
+                Assert.Equal(ConnectionEnding.Reset, await service.WaitForEndAsync());
+                cut.Set();
+            },
+            async tunnel =>
+            {
+                await using var visitor = await TcpTunnel.VisitAsync(tunnel);
+                Assert.Equal(ConnectionEnding.Fin, await visitor.WaitForEndAsync());
+                var ended = cut.WaitAsync();
+                await TcpTunnel.AdvanceUntilAsync(time, () => ended.IsCompleted, "the connection is cut");
+                await ended;
+            },
+            TcpTunnel.Setup("Tcp:HalfClosed=1s") with { EntryTime = time });
+    }
+
+    [Fact]
     public Task A_request_of_http_to_the_name_gets_no_answer_of_the_service() => TunnelFixture.RunAsync(
         static service => service.WaitForEndAsync(),
         async tunnel =>

@@ -21,8 +21,8 @@ internal sealed partial class NodeExchange
         _raw = _isUpgrade ? RawStream.Of(block) : null;
         _state.OwnIdleLimit = _raw is not { } raw ? null
             : raw.Kind == SessionKind.Udp ? (long)_settings.Udp.Idle.TotalMilliseconds
-            : _settings.Tcp.Idle == Timeout.InfiniteTimeSpan ? long.MaxValue
-            : (long)_settings.Tcp.Idle.TotalMilliseconds;
+            : _settings.Tcp.MostSilent;
+        _state.HalfEndedLimit = _settings.Tcp.MostHalfClosed;
     }
 
     /// <summary>What such a connection leads to.</summary>

@@ -57,7 +57,11 @@ internal sealed class RawConnection
     {
         try
         {
-            var request = new ForwardedRequest { OwnIdleLimit = _front.IdleLimitOf(_target.Kind) };
+            var request = new ForwardedRequest
+            {
+                OwnIdleLimit = _front.IdleLimitOf(_target.Kind),
+                HalfEndedLimit = _front.HalfClosedLimit,
+            };
             var exchange = new RawExchange(this, _target, request);
             await _front.Forwarder.ForwardAsync(exchange, request).ConfigureAwait(false);
             if (exchange.Refusal is { } refusal)

@@ -25,7 +25,8 @@ internal sealed class RawFront : IDisposable
         Forwarder = forwarder;
         Clock = timeProvider;
         Logger = logger;
-        _idleLimit = settings.Tcp.Idle == Timeout.InfiniteTimeSpan ? long.MaxValue : (long)settings.Tcp.Idle.TotalMilliseconds;
+        _idleLimit = settings.Tcp.MostSilent;
+        HalfClosedLimit = settings.Tcp.MostHalfClosed;
         _datagramLimit = (long)settings.Udp.Idle.TotalMilliseconds;
         _faults = faults;
         _timer = timeProvider.CreateTimer(
@@ -37,6 +38,9 @@ internal sealed class RawFront : IDisposable
     public TimeProvider Clock { get; }
 
     public ILogger Logger { get; }
+
+    /// <summary>Milliseconds that a connection may be silent of which one direction has ended.</summary>
+    public long HalfClosedLimit { get; }
 
     /// <summary>Milliseconds that a connection may be silent.</summary>
     public long IdleLimitOf(SessionKind kind) => kind == SessionKind.Udp ? _datagramLimit : _idleLimit;

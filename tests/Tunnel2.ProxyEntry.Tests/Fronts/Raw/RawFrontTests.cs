@@ -154,6 +154,15 @@ public sealed class RawFrontTests
         Assert.Equal(120_000, limited.IdleLimitOf(SessionKind.Tcp));
     }
 
+    [Theory]
+    [InlineData("off", long.MaxValue)]
+    [InlineData("90s", 90_000)]
+    public void Half_of_a_connection_has_the_limit_that_the_settings_say(string setting, long limit)
+    {
+        using var front = CreateFront((_, _) => ValueTask.CompletedTask, _time, _log, $"Tcp:HalfClosed={setting}");
+        Assert.Equal(limit, front.HalfClosedLimit);
+    }
+
     private static RawFront CreateFront(
         Func<VisitorExchange, ForwardedRequest, ValueTask> script,
         TimeProvider time,
