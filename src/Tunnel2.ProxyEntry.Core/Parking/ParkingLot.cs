@@ -1,4 +1,5 @@
 using Tunnel2.Multiplexing.Threading;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.ProxyEntry.Sessions;
@@ -123,31 +124,28 @@ internal sealed class ParkingLot : IDisposable
 
     /// <summary>
     /// A name was registered: the requests that wait for it continue, in the order in which they came. Those that wait for another owner's
-    /// session continue to wait, because a request for one service, with its cookies, must not reach another.
+    /// session continue to wait, because a request for one service, with its cookies, must not reach another. Those that wait for a domain
+    /// below a wildcard look again: after a start it was not known that the wildcard would serve it.
     /// </summary>
     public void Release(string name, AgentIdentity owner)
     {
         var released = new List<ParkedRequest>();
         lock (_gate)
         {
-            if (!_waiting.TryGetValue(name, out var list))
+            if (_waiting.TryGetValue(name, out var list))
             {
-                return;
+                ReleaseUnsynchronized(name, list, owner, released);
             }
 
-            foreach (var place in list)
+            if (DomainName.IsWildcard(name))
             {
-                if (place.Owner is not { } wanted || wanted == owner)
+                foreach (var (domain, below) in _waiting)
                 {
-                    released.Add(place);
-                    FreeUnsynchronized(place);
+                    if (DomainName.IsCoveredBy(domain, name))
+                    {
+                        ReleaseUnsynchronized(domain, below, owner, released);
+                    }
                 }
-            }
-
-            list.RemoveAll(static place => !place.IsIn);
-            if (list.Count == 0)
-            {
-                _waiting.Remove(name);
             }
         }
 
@@ -277,6 +275,25 @@ internal sealed class ParkingLot : IDisposable
         }
 
         return sum;
+    }
+
+    /// <summary>Frees the places of a name that wait for an owner's session. May run during an enumeration of the names.</summary>
+    private void ReleaseUnsynchronized(string name, List<ParkedRequest> list, AgentIdentity owner, List<ParkedRequest> released)
+    {
+        foreach (var place in list)
+        {
+            if (place.Owner is not { } wanted || wanted == owner)
+            {
+                released.Add(place);
+                FreeUnsynchronized(place);
+            }
+        }
+
+        list.RemoveAll(static place => !place.IsIn);
+        if (list.Count == 0)
+        {
+            _waiting.Remove(name);
+        }
     }
 
     private void RemoveUnsynchronized(ParkedRequest place)

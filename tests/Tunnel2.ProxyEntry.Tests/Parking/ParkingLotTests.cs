@@ -39,6 +39,31 @@ public sealed class ParkingLotTests
     }
 
     [Fact]
+    public async Task A_request_that_waits_for_a_domain_looks_again_when_a_wildcard_above_it_is_registered()
+    {
+        using var lot = Create();
+        var waits = new[] { "app.example.org", "a.app.example.org", "example.org", "app.example.net" }
+            .Select(name => Enter(lot, name).WaitAsync(default).AsTask()).ToList();
+        var owner = AgentIdentity.OfToken("owner");
+        var others = lot.TryEnter("api.example.org", owner, default, _time.GetTimestamp() + (5 * Second), 100)!
+            .WaitAsync(default).AsTask();
+
+        lot.Release("*.example.org", _anybody);
+
+        Assert.Equal(ParkOutcome.Returned, await waits[0]);
+        Assert.Equal(4, lot.Count);
+        Assert.All(waits[1..].Append(others), static wait => Assert.False(wait.IsCompleted));
+        foreach (var name in new[] { "*.app.example.org", "example.org", "*.example.net" })
+        {
+            lot.Release(name, _anybody);
+        }
+
+        lot.Release("*.example.org", owner);
+        Assert.All(await Task.WhenAll(waits.Append(others)), static outcome => Assert.Equal(ParkOutcome.Returned, outcome));
+        AssertEmpty(lot);
+    }
+
+    [Fact]
     public async Task A_request_that_waits_for_one_session_does_not_continue_with_another()
     {
         using var lot = Create();
