@@ -147,9 +147,8 @@ internal sealed record BodyView
                 var json = JsonMask.Apply(parts, rules, out var isKeyMasked);
                 return this with { Content = json, IsMasked = isPartMasked || isKeyMasked };
             case BodyKind.Text when MediaType.EndsWith("xml", StringComparison.Ordinal):
-                var elements = XmlMask.Apply(Content, rules, out var isElementMasked);
-                var quoted = JsonMask.Apply(elements, rules, out var isTextMasked);
-                return this with { Content = quoted, IsMasked = isElementMasked || isTextMasked };
+                var elements = rules.OfXml(Content, out var isElementMasked);
+                return this with { Content = elements, IsMasked = isElementMasked };
             case BodyKind.Json when IsJson(Content):
             case BodyKind.Text when IsSource(MediaType):
                 var masked = JsonMask.Apply(Content, rules, out var isMasked);
@@ -232,7 +231,7 @@ internal sealed record BodyView
     }
 
     /// <summary>Whether bytes are UTF-8 that may be cut off within its last character.</summary>
-    private static bool IsUtf8Beginning(ReadOnlySpan<byte> bytes)
+    internal static bool IsUtf8Beginning(ReadOnlySpan<byte> bytes)
     {
         for (var cut = 1; cut <= 3 && cut <= bytes.Length; cut++)
         {

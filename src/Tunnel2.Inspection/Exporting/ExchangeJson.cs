@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Text;
 using System.Text.Json;
-using System.Text.Unicode;
 using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Heads;
@@ -86,16 +85,20 @@ internal static class ExchangeJson
                 shown = Masked(kept, rules, out isMasked);
                 return (Encoding.UTF8.GetString(shown), null, null, note, isMasked);
             case MessageKind.Close:
-                return kept.Length < 2
-                    ? ("", null, null, note, false)
-                    : ($"{BinaryPrimitives.ReadUInt16BigEndian(kept)} {HeadText.Of(kept.AsSpan(2))}".TrimEnd(), null, null, note, false);
+                if (kept.Length < 2)
+                {
+                    return ("", null, null, note, false);
+                }
+
+                shown = Masked(kept[2..], rules, out isMasked);
+                return ($"{BinaryPrimitives.ReadUInt16BigEndian(kept)} {HeadText.Of(shown)}".TrimEnd(), null, null, note, isMasked);
             case MessageKind.Broken:
                 return ("", null, null, "no WebSocket frames follow", false);
             default:
-                // Programs send JSON in binary messages too.
-                return rules is null || !Utf8.IsValid(kept)
-                    ? (null, kept, null, note, false)
-                    : (null, JsonMask.Apply(kept, rules, out isMasked), null, note, isMasked);
+                // Programs send text in binary messages too, and a long one may be cut within a character.
+                return BodyView.IsUtf8Beginning(kept)
+                    ? (null, Masked(kept, rules, out isMasked), null, note, isMasked)
+                    : (null, kept, null, note, false);
         }
     }
 

@@ -26,9 +26,6 @@ internal sealed class MaskingRules
     private static readonly string[] _schemes =
         ["Basic", "Bearer", "Digest", "Negotiate", "NTLM", "HOBA", "Mutual", "DPoP", "AWS4-HMAC-SHA256"];
 
-    /// <summary>What may be before the name in a line: of a stream of events, a list of YAML, a shell.</summary>
-    private static readonly string[] _beforeLines = ["data:", "- ", "export ", "set ", "setx "];
-
     private readonly string[] _patterns;
 
     /// <summary>Makes rules.</summary>
@@ -44,6 +41,18 @@ internal sealed class MaskingRules
         IsSecretPart(name)
         || (name.Contains('[', StringComparison.Ordinal) && name.Split('[', ']').Any(IsSecretPart))
         || (name.LastIndexOf('.') is >= 0 and var dot && IsSecretPart(name[(dot + 1)..]));
+
+    /// <summary>XML as it is shown: without the contents of secret elements and attributes, and without the secrets of URLs.</summary>
+    /// <param name="text">UTF-8, or anything.</param>
+    /// <param name="masked">Whether anything was replaced.</param>
+    public byte[] OfXml(ReadOnlySpan<byte> text, out bool masked)
+    {
+        var elements = Encoding.Latin1.GetString(XmlMask.Apply(text, this, out masked));
+        var shown = UrlMask.OfUrls(elements, this, level: 0);
+        var quoted = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out var isTextMasked);
+        masked |= isTextMasked || shown != elements;
+        return quoted;
+    }
 
     /// <summary>The value of a field as it is shown.</summary>
     /// <param name="name">Its name.</param>
@@ -97,7 +106,7 @@ internal sealed class MaskingRules
 
         // Latin-1 keeps what is not ASCII as it is.
         var lines = Encoding.Latin1.GetString(text);
-        var shown = string.Join('\n', lines.Split('\n').Select(OfLine));
+        var shown = LineMask.Apply(lines, this);
         var json = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out var isKeyMasked);
         masked |= isKeyMasked || shown != lines;
         return json;
@@ -136,21 +145,6 @@ internal sealed class MaskingRules
     {
         var begin = text.StartsWith("\uFEFF"u8) ? text[3..] : text;
         return begin.TrimStart(" \t\r\n"u8) is [(byte)'<', ..];
-    }
-
-    private string OfLine(string line)
-    {
-        var end = line.EndsWith('\r') ? "\r" : "";
-        var begin = _beforeLines.FirstOrDefault(word => line.AsSpan().TrimStart().StartsWith(word, StringComparison.Ordinal)) is { } found
-            ? line[..(line.IndexOf(found, StringComparison.Ordinal) + found.Length)]
-            : "";
-        line = line[begin.Length..^end.Length];
-        var at = line.AsSpan().IndexOfAny('=', ':');
-        var name = at < 0 ? [] : line.AsSpan(0, at).Trim();
-        return begin + (name.IsEmpty || name.ContainsAny(' ', '"') ? UrlMask.OfUrls(line, this, level: 0)
-            : line[at] == '=' ? UrlMask.OfForm(line, this, level: 0)
-            : IsSecret(name.ToString()) ? $"{line[..at]}: {Mask}"
-            : UrlMask.OfUrls(line, this, level: 0)) + end;
     }
 
     private bool IsSecretPart(string name)

@@ -87,6 +87,29 @@ public sealed class BodyViewTests
         Assert.Equal(shown.TrimEnd(), View("X: y", Sample.Bytes(text)).Text.TrimEnd());
     }
 
+    /// <summary>Blocks, lists and maps of YAML, folded fields, texts in quotes, lines that are joined.</summary>
+    [Theory]
+    [InlineData("db:\n  private_key: |\n    abc\n\n    def\n  user: me\n", "db:\n  private_key: ***\n    ***\n\n    ***\n  user: me\n")]
+    [InlineData("\"pin\": >-\n  abc\nuser: me", "\"pin\": \"***\"\n  ***\nuser: me")]
+    [InlineData("'pin': abc\nuser: me", "'pin': ***\nuser: me")]
+    [InlineData("tokens:\n- abc\n- def\nuser: me", "tokens: ***\n***\n***\nuser: me")]
+    [InlineData("- tokens:\n    - abc\n  user: me", "- tokens: ***\n    ***\n  user: me")]
+    [InlineData("credentials:\n  user: me\n  value: abc\na: b", "credentials: ***\n  ***\n  ***\na: b")]
+    [InlineData("Authorization: Bearer\r\n abc\r\nX: y", "Authorization: ***\r\n ***\r\nX: y")]
+    [InlineData("KEY=a\nPRIVATE_KEY=\"ab\\\"c\ndef\n  g\"\nUSER=me", "KEY=a\nPRIVATE_KEY=***\n***\n  ***\nUSER=me")]
+    [InlineData("pin = '''\nabc\n'''\nuser = 'me'", "pin =***\n***\n***\nuser = 'me'")]
+    [InlineData("password=abc\\\ndef\\\nghi\nuser=me\\", "password=***\n***\n***\nuser=me\\")]
+    [InlineData("DB_PASSWORD=p&abc\nuser=me&password=x&y&a=b", "DB_PASSWORD=***\nuser=me&password=***&a=b")]
+    [InlineData("PASSWORD=\"a&b=c\"\nuser=\"a&b=c\"", "PASSWORD=***\nuser=\"a&b=c\"")]
+    [InlineData("# password=x\n; token: x\n# see: y", "# password=***\n; token: ***\n# see: y")]
+    public void A_secret_is_masked_to_the_end_of_its_lines(string text, string shown)
+    {
+        foreach (var type in new[] { "text/plain", "application/yaml", "application/octet-stream" })
+        {
+            Assert.Equal(shown, View($"Content-Type: {type}", Sample.Bytes(text)).Text);
+        }
+    }
+
     /// <summary>Programs send one thing under the type of another.</summary>
     [Theory]
     [InlineData("application/json", "user=me&password=x", "user=me&password=***")]
@@ -96,6 +119,8 @@ public sealed class BodyViewTests
     [InlineData("application/x-www-form-urlencoded", "<a><password>x</password></a>", "<a><password>***</password></a>")]
     [InlineData("application/yaml", "user: me\npassword: x\n", "user: me\npassword: ***\n")]
     [InlineData("image/png", "password=x", "password=***")]
+    [InlineData("text/xml", "<a><b>https://me:pw@h/?a=1&amp;token=x</b></a>", "<a><b>https://***@h/?a=1&amp;token=***</b></a>")]
+    [InlineData("image/svg+xml", "<a href='https://me:pw@h/'/>", "<a href='https://***@h/'/>")]
     [InlineData("application/javascript", "token = f(x);\nb: 1", "token = f(x);\nb: 1")]
     public void Secrets_do_not_hide_by_a_type_that_is_not_theirs(string type, string text, string shown) =>
         Assert.Equal(shown, View($"Content-Type: {type}", Sample.Bytes(text)).Text);
