@@ -7,6 +7,9 @@ namespace Tunnel2.Inspection.Masking;
 /// <summary>Replaces the values of secret fields in <c>multipart/form-data</c>, whole or cut off.</summary>
 internal static class MultipartMask
 {
+    /// <summary>Names are shorter. A longer one is masked without a look: many of them in one head would take long.</summary>
+    private const int LongestName = 1024;
+
     /// <summary>Masks a body.</summary>
     /// <param name="body">The body.</param>
     /// <param name="boundary">Its boundary.</param>
@@ -82,8 +85,15 @@ internal static class MultipartMask
         {
             // name*=UTF-8''… is the same in another spelling.
             var value = text.AsSpan(at + 4).TrimStart("* \t");
-            if ((at == 0 || text[at - 1] is ' ' or ';' or '\t') && value is ['=', ..]
-                && rules.IsSecret(Uri.UnescapeDataString(value[1..].ToString().Split(';', '\r', '\n')[0].Split("''")[^1].Trim().Trim('"'))))
+            if ((at > 0 && text[at - 1] is not (' ' or ';' or '\t')) || value is not ['=', ..])
+            {
+                continue;
+            }
+
+            value = value[1..];
+            var end = value.IndexOfAny(";\r\n");
+            if ((end < 0 ? value.Length : end) > LongestName
+                || rules.IsSecret(Uri.UnescapeDataString((end < 0 ? value : value[..end]).ToString().Split("''")[^1].Trim().Trim('"'))))
             {
                 return true;
             }

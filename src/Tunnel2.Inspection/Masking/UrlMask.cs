@@ -78,6 +78,9 @@ internal static class UrlMask
     /// <summary>A URL up to its query, without the user and password that may be before each host in it.</summary>
     private static string WithoutPasswords(string path)
     {
+        // In one pass: to write the rest again for each host would take the square of the time.
+        StringBuilder? shown = null;
+        var written = 0;
         for (var at = path.IndexOf("//", StringComparison.Ordinal); at >= 0; at = path.IndexOf("//", at + 2, StringComparison.Ordinal))
         {
             if (at > 0 && path[at - 1] != ':')
@@ -90,11 +93,12 @@ internal static class UrlMask
             var host = path.AsSpan(at + 2, length < 0 ? path.Length - at - 2 : length).LastIndexOf('@');
             if (host > 0)
             {
-                path = $"{path[..(at + 2)]}{MaskingRules.Mask}{path[(at + 2 + host)..]}";
+                shown = (shown ?? new StringBuilder(path.Length)).Append(path, written, at + 2 - written).Append(MaskingRules.Mask);
+                written = at + 2 + host;
             }
         }
 
-        return path;
+        return shown is null ? path : shown.Append(path, written, path.Length - written).ToString();
     }
 
     /// <summary>A path, without the values of its own parameters: <c>/a;jsessionid=1/b</c>. What is no path is parameters alone.</summary>

@@ -1,4 +1,5 @@
 using System.Text;
+using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Masking;
 
 namespace Tunnel2.Inspection.Tests.Masking;
@@ -141,6 +142,28 @@ public sealed class MaskingTests
         var shown = MaskingRules.BuiltIn.OfUrl(string.Concat(Enumerable.Repeat("/a?next=", 100_000)) + "/?token=SECRET");
         Assert.DoesNotContain("SECRET", shown, StringComparison.Ordinal);
         Assert.EndsWith("=***", shown, StringComparison.Ordinal);
+    }
+
+    /// <summary>A visitor chooses these texts. What takes the square of the time allocates the square of the bytes.</summary>
+    [Theory]
+    [InlineData("https://a@", "text/plain")]
+    [InlineData("https://a@", "text/xml")]
+    [InlineData(" name=a;", "multipart/form-data; boundary=b")]
+    [InlineData(" name=a", "multipart/form-data; boundary=b")]
+    [InlineData("\\\"", "text/yaml")]
+    [InlineData("&a", "text/yaml")]
+    [InlineData("\n a", "text/yaml")]
+    [InlineData("=?a", "application/x-www-form-urlencoded")]
+    [InlineData("\\\"a:", "application/json")]
+    public void Each_text_takes_linear_time(string part, string type)
+    {
+        const int Length = 200_000;
+        var begin = type.Contains("yaml", StringComparison.Ordinal) ? "token=\"" : "--b\r\n";
+        var text = begin + string.Concat(Enumerable.Repeat(part, Length / part.Length)) + "\r\n\r\n";
+        var capture = Sample.Asked(Sample.Store(), body: text, fields: [("Content-Type", type)]);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        Assert.NotEmpty(BodyView.OfRequest(capture, MaskingRules.BuiltIn).Content);
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 1000L * Length);
     }
 
     [Fact]
