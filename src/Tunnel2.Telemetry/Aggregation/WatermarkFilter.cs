@@ -13,7 +13,10 @@ internal sealed class WatermarkFilter
     private long _latest = long.MinValue;
     private long _firstOpen = long.MinValue;
 
-    /// <param name="lateness">How much older than the latest event a record may be; default 2 s, at most 60 s.</param>
+    /// <param name="lateness">
+    /// How much older than the latest event a record may be; default 2 s, at most 60 s. <see cref="Timeout.InfiniteTimeSpan"/> is for
+    /// results without windows: no record is late, and there is no watermark.
+    /// </param>
     internal WatermarkFilter(TimeSpan? lateness = null)
     {
         TimeSpan value = lateness ?? TimeSpan.FromSeconds(2);
@@ -25,7 +28,7 @@ internal sealed class WatermarkFilter
     internal long Late { get; private set; }
 
     /// <summary>See <see cref="IRecordSource{T}.Watermark"/>.</summary>
-    internal long Watermark => _latest == long.MinValue ? long.MinValue : _latest - _lateness;
+    internal long Watermark => _latest == long.MinValue || _lateness < 0 ? long.MinValue : _latest - _lateness;
 
     /// <summary>Event time before which every record is late; <see cref="long.MinValue"/> before the first event.</summary>
     internal long FirstOpen => _firstOpen;
@@ -57,6 +60,11 @@ internal sealed class WatermarkFilter
         }
 
         _latest = eventTime;
+        if (_lateness < 0)
+        {
+            return;
+        }
+
         // The start of the window that contains the watermark: all windows before it have passed.
         long watermark = eventTime - _lateness;
         if (_firstOpen == long.MinValue || watermark >= _firstOpen + Second)

@@ -77,6 +77,35 @@ public sealed class StatsTests : IDisposable
         Assert.Equal(0, result.GetProperty("sessions").GetArrayLength());
     }
 
+    /// <summary>A clock that was set, or those of several nodes: an hour forward and back again.</summary>
+    [Theory]
+    [InlineData("1")]
+    [InlineData("2")]
+    public async Task Every_request_counts_with_any_clock(string partitions)
+    {
+        string file = Path.Combine(_folder, "clocks.rec");
+        using (RecordingWriter recording = RecordingWriter.Create(file))
+        {
+            byte[] payload = new byte[240];
+            for (int i = 0; i < 300; i++)
+            {
+                int length = RequestRecordCodec.Encode(payload, new RequestRecord
+                {
+                    SessionName = "web"u8,
+                    StartedUnixMicroseconds = 1_700_000_000_000_000 + (i is >= 100 and < 200 ? 3_600_000_000 : 0),
+                    Status = 200,
+                });
+                recording.Add(i, (ushort)RecordType.Request, payload.AsSpan(0, length));
+            }
+        }
+
+        string[] args = ["stats", file, "--json", "--partitions", partitions];
+        Assert.Equal(0, await TapCommand.RunAsync(args, _output, _error, CancellationToken.None));
+        JsonElement result = JsonDocument.Parse(_output.Text).RootElement;
+        Assert.Equal(300, result.GetProperty("sessions")[0].GetProperty("requests").GetInt64());
+        Assert.Equal(0, result.GetProperty("late").GetInt64());
+    }
+
     [Fact]
     public async Task A_whole_result_does_not_say_that_it_is_partial()
     {
