@@ -116,7 +116,9 @@ internal sealed class StatsCommand
     {
         Span<byte> magic = stackalloc byte[8];
         using FileStream file = File.OpenRead(path);
-        return file.ReadAtLeast(magic, 8, throwOnEndOfStream: false) == 8
+
+        // What was read of a pipe is gone, and no ring is in one.
+        return file.CanSeek && file.ReadAtLeast(magic, 8, throwOnEndOfStream: false) == 8
             && BinaryPrimitives.ReadUInt64LittleEndian(magic) == EventRingLayout.Magic;
     }
 

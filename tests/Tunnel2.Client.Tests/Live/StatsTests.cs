@@ -1,3 +1,4 @@
+using System.IO.Pipes;
 using System.Text;
 using System.Text.Json;
 using Tunnel2.Client.Live;
@@ -104,6 +105,21 @@ public sealed class StatsTests : IDisposable
         JsonElement result = JsonDocument.Parse(_output.Text).RootElement;
         Assert.Equal(300, result.GetProperty("sessions")[0].GetProperty("requests").GetInt64());
         Assert.Equal(0, result.GetProperty("late").GetInt64());
+    }
+
+    /// <summary>As a shell gives one: <c>tunnel2 stats &lt;(zcat requests.gz)</c>.</summary>
+    [Fact]
+    public async Task A_recording_may_come_from_a_pipe()
+    {
+        Assert.Equal(0, await TapCommand.RunAsync(["stats", _file], _output, _error, CancellationToken.None));
+        using var writer = new AnonymousPipeServerStream(PipeDirection.Out);
+        string path = $"/proc/self/fd/{writer.ClientSafePipeHandle.DangerousGetHandle()}";
+        using var piped = new WatchedWriter();
+        Task<int> run = Task.Run(() => TapCommand.RunAsync(["stats", path], piped, _error, CancellationToken.None));
+        await writer.WriteAsync(await File.ReadAllBytesAsync(_file));
+        writer.Dispose();
+        Assert.Equal(0, await run);
+        Assert.Equal(_output.Text, piped.Text);
     }
 
     [Fact]
