@@ -116,9 +116,13 @@ public sealed class StatsTests : IDisposable
         string path = $"/proc/self/fd/{writer.ClientSafePipeHandle.DangerousGetHandle()}";
         using var piped = new WatchedWriter();
         Task<int> run = Task.Run(() => TapCommand.RunAsync(["stats", path], piped, _error, CancellationToken.None));
-        await writer.WriteAsync(await File.ReadAllBytesAsync(_file));
-        writer.Dispose();
+        Task write = Task.Run(() =>
+        {
+            writer.Write(File.ReadAllBytes(_file));
+            writer.Dispose();
+        });
         Assert.Equal(0, await run);
+        await write;
         Assert.Equal(_output.Text, piped.Text);
     }
 
