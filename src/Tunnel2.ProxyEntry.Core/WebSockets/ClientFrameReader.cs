@@ -140,9 +140,14 @@ internal sealed class ClientFrameReader : IDisposable
         }
 
         var length = header.PayloadLength(data);
-        if (length < 0 || (!isControl && length + (_inMessage ? _messageLength : 0) > MaxMessage))
+        if (length < 0 || !header.IsShortestFormOf(length))
         {
-            return length < 0 ? ClientFrameKind.Broken : ClientFrameKind.TooBig;
+            return ClientFrameKind.Broken;
+        }
+
+        if (!isControl && length + (_inMessage ? _messageLength : 0) > MaxMessage)
+        {
+            return ClientFrameKind.TooBig;
         }
 
         if (data.Length < head + length)

@@ -126,7 +126,7 @@ internal sealed class WebSocketDecoder
         }
 
         _payloadLength = header.PayloadLength(_header);
-        if (_payloadLength < 0)
+        if (_payloadLength < 0 || !header.IsShortestFormOf(_payloadLength))
         {
             Fault = WebSocketFault.Length;
             return;

@@ -66,15 +66,22 @@ internal readonly struct WebSocketFrameHeader(byte first, byte second)
 
     private int LengthSize => LengthCode switch { 126 => sizeof(ushort), 127 => sizeof(ulong), _ => 0 };
 
-    /// <summary>
-    /// The payload's length; negative if it breaks the rules: the highest bit of 64 must be 0, and the shortest form must be used.
-    /// </summary>
+    /// <summary>The payload's length; negative if it breaks the rules, because the highest bit of 64 must be 0.</summary>
     /// <param name="header">The whole header.</param>
     public long PayloadLength(ReadOnlySpan<byte> header) => LengthSize switch
     {
-        sizeof(ushort) => BinaryPrimitives.ReadUInt16BigEndian(header[FixedSize..]) is > MaxShortLength and var length ? length : -1,
-        sizeof(ulong) => BinaryPrimitives.ReadInt64BigEndian(header[FixedSize..]) is > ushort.MaxValue and var length ? length : -1,
+        sizeof(ushort) => BinaryPrimitives.ReadUInt16BigEndian(header[FixedSize..]),
+        sizeof(ulong) => BinaryPrimitives.ReadInt64BigEndian(header[FixedSize..]),
         _ => LengthCode,
+    };
+
+    /// <summary>Whether a length has its shortest form, as it must (RFC 6455 section 5.2). An end of a WebSocket checks it.</summary>
+    /// <param name="length">The length that this header says.</param>
+    public bool IsShortestFormOf(long length) => LengthSize switch
+    {
+        sizeof(ushort) => length > MaxShortLength,
+        sizeof(ulong) => length > ushort.MaxValue,
+        _ => true,
     };
 
     /// <summary>The mask of a frame that has one.</summary>
