@@ -13,6 +13,9 @@ public sealed class UnreadBodyTests
     private static (string Name, string Value)[] Unknown { get; } =
         Http2Visitor.Request(isTls: false, method: "POST", authority: "nothing-here.localhost");
 
+    /// <summary>A name without an agent is answered at once.</summary>
+    private static TunnelSetup Setup { get; } = new() { Settings = ["Timeouts:Park=off"] };
+
     [Fact]
     public Task No_reset_follows_where_the_rest_is_small_and_comes_soon() => TunnelFixture.RunAsync(async tunnel =>
     {
@@ -20,33 +23,33 @@ public sealed class UnreadBodyTests
         for (var i = 0; i < 20; i++)
         {
             var stream = await visitor.OpenAsync(Unknown);
-            Assert.Equal(404, (await stream.ReadAnswerAsync()).Status);
+            Assert.Equal(503, (await stream.ReadAnswerAsync()).Status);
             Assert.NotEmpty(await stream.ReadToEndAsync());
             await stream.WriteAsync(new byte[500], end: true);
 
             // What belongs to the first stream comes before the whole answer of the next one.
-            Assert.Equal(404, (await visitor.ExchangeAsync(Unknown)).Status);
+            Assert.Equal(503, (await visitor.ExchangeAsync(Unknown)).Status);
             Assert.False(stream.WasReset);
         }
-    });
+    }, Setup);
 
     [Fact]
     public Task A_body_without_an_end_is_reset_without_an_error() => TunnelFixture.RunAsync(async tunnel =>
     {
         await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
         var stream = await visitor.OpenAsync(Unknown);
-        Assert.Equal(404, (await stream.ReadAnswerAsync()).Status);
+        Assert.Equal(503, (await stream.ReadAnswerAsync()).Status);
         Assert.Equal(0u, await stream.WaitForResetAsync());
-    });
+    }, Setup);
 
     [Fact]
     public Task A_body_that_is_longer_than_what_is_dropped_is_reset_without_an_error() => TunnelFixture.RunAsync(async tunnel =>
     {
         await using var visitor = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
         var stream = await visitor.OpenAsync(Unknown);
-        Assert.Equal(404, (await stream.ReadAnswerAsync()).Status);
+        Assert.Equal(503, (await stream.ReadAnswerAsync()).Status);
         await stream.WriteAsync(new byte[65_000]);
         await stream.WriteAsync(new byte[10_000]);
         Assert.Equal(0u, await stream.WaitForResetAsync());
-    });
+    }, Setup);
 }
