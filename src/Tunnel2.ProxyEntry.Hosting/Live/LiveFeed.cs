@@ -26,9 +26,6 @@ internal sealed class LiveFeed : IDisposable
     /// </summary>
     private static readonly TimeSpan _lateness = TimeSpan.FromMilliseconds(500);
 
-    /// <summary>How far the clock may be before what was read, µs; beyond that it was set back.</summary>
-    private const long ClockSlack = WatermarkFilter.Second;
-
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(20);
 
     /// <summary>The wait between a fault and the next try, so that a fault that repeats costs little and logs few lines.</summary>
@@ -84,9 +81,6 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
-    /// <summary>The time of day, µs since 1970.</summary>
-    private long Now() => (_time.GetUtcNow() - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
-
     private EventRingReader CreateReader() =>
         _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
 
@@ -124,10 +118,7 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
-    /// <summary>
-    /// Aggregates until there are too many names, which practically never happens, or until the clock was set back: all requests from then
-    /// on would be late until it has caught up. Both end all windows; the next call begins with new ones.
-    /// </summary>
+    /// <summary>Aggregates until there are too many names, which practically never happens.</summary>
     /// <returns>False when the ring is closed.</returns>
     private bool Follow(EventRingReader reader, FeedCounters counters, long from)
     {
@@ -138,7 +129,6 @@ internal sealed class LiveFeed : IDisposable
         var source = new RingRequestSource(
             _ring, reader, intake, BatchSize, long.MaxValue, new RecordObservers(requests, batches), _stop.Token);
         var nextChores = 0L;
-        var end = long.MaxValue;
         while (source.TryRead(out var batch))
         {
             partitions.Process(batch);
@@ -151,17 +141,11 @@ internal sealed class LiveFeed : IDisposable
             {
                 nextChores = _time.GetTimestamp() + _time.TimestampFrequency;
                 _publisher.Synchronise();
-                if (source.Watermark > Now() + ClockSlack)
-                {
-                    // What was published before this has times of the clock as it was.
-                    end = Math.Min(end, Volatile.Read(ref _ring.Head));
-                }
-
                 _statuses.Look();
                 _dashboard.Look(_statuses.Online, _statuses.Gone(), counters.Missed + counters.Dropped);
             }
 
-            if (intake.Sessions.Count > MostNames || reader.Cursor >= end)
+            if (intake.Sessions.Count > MostNames)
             {
                 break;
             }
@@ -169,11 +153,6 @@ internal sealed class LiveFeed : IDisposable
 
         partitions.Complete();
         counters.Keep(intake);
-        if (reader.Cursor >= end)
-        {
-            _dashboard.SetBack(Now());
-        }
-
-        return intake.Sessions.Count > MostNames || reader.Cursor >= end;
+        return intake.Sessions.Count > MostNames;
     }
 }
