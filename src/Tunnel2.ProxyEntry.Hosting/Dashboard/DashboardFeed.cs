@@ -94,6 +94,18 @@ internal sealed class DashboardFeed : IDisposable
         }
     }
 
+    /// <summary>The clock was set back: windows come again from this time on, µs since 1970. No partition is at work.</summary>
+    public void SetBack(long now)
+    {
+        _alerts.Failing.SetBack(now);
+        _rates.SetBack();
+        _histories.SetBack(now);
+        lock (_gate)
+        {
+            _history.SetBack();
+        }
+    }
+
     /// <summary>Looks whose history is watched, often: a page waits for it.</summary>
     public void Follow() => _histories.Follow();
 

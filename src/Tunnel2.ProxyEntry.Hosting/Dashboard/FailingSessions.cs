@@ -99,6 +99,18 @@ internal sealed class FailingSessions
         return alerts;
     }
 
+    /// <summary>The clock was set back to <paramref name="now"/>, µs since 1970: from here on what was counted fades.</summary>
+    public void SetBack(long now)
+    {
+        lock (_gate)
+        {
+            foreach (var failures in _sessions.Values)
+            {
+                failures.SetBack(now);
+            }
+        }
+    }
+
     private sealed class Failures(long begin)
     {
         private readonly Dictionary<ushort, double> _errors = [];
@@ -138,6 +150,8 @@ internal sealed class FailingSessions
             _isCalm = false;
             _isFailing |= sum >= LeastErrors && share >= FailingShare;
         }
+
+        public void SetBack(long now) => (_at, _since) = (Math.Min(_at, now), Math.Min(_since, now));
 
         public void FadeTo(long now)
         {

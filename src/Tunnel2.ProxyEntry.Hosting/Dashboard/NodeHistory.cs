@@ -90,6 +90,13 @@ internal sealed class NodeHistory : IDisposable
         _from = _start = Math.Max(_start + Length, StartOf(watermark));
     }
 
+    /// <summary>The clock was set back: what comes begins a sample, and the one that had begun is given up.</summary>
+    public void SetBack()
+    {
+        _start = long.MinValue;
+        _cell.Clear();
+    }
+
     public void Dispose() => _message.Dispose();
 
     private static long StartOf(long time) => time - (time % Length);

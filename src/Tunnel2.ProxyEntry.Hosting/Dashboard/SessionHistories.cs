@@ -166,6 +166,22 @@ internal sealed class SessionHistories : IDisposable
         }
     }
 
+    /// <summary>The clock was set back to <paramref name="now"/>, µs since 1970: what comes replaces the samples after it.</summary>
+    public void SetBack(long now)
+    {
+        lock (_gate)
+        {
+            var start = now - (now % Length);
+            _known.RemoveWhere(known => known >= start);
+            _next = long.MinValue;
+            _forgottenTo = Math.Min(_forgottenTo, start - 1);
+            foreach (var history in _order)
+            {
+                history.CutAt(start);
+            }
+        }
+    }
+
     public void Dispose() => _message.Dispose();
 
     /// <summary>The most frequent errors of a window; null without an error.</summary>
@@ -304,7 +320,7 @@ internal sealed class SessionHistories : IDisposable
         public string ChannelName { get; }
 
         /// <summary>Of the time up to here nothing is known: samples of it may have been forgotten.</summary>
-        public long UnknownTo { get; }
+        public long UnknownTo { get; private set; }
 
         public LinkedListNode<History> Place { get; }
 
@@ -343,6 +359,14 @@ internal sealed class SessionHistories : IDisposable
             }
 
             _samples.Add(sample);
+        }
+
+        /// <summary>Forgets all from a time on.</summary>
+        public void CutAt(long start)
+        {
+            _samples.RemoveAll(one => one.Start >= start);
+            Published = Math.Min(Published, start - 1);
+            UnknownTo = Math.Min(UnknownTo, start - 1);
         }
 
         public Sample? Find(long start)

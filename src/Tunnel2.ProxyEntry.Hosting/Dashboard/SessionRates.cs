@@ -69,6 +69,15 @@ internal sealed class SessionRates : IDisposable
         }
     }
 
+    /// <summary>The clock was set back: no windows follow those that are open.</summary>
+    public void SetBack()
+    {
+        lock (_gate)
+        {
+            _open.Clear();
+        }
+    }
+
     public void Dispose() => _message.Dispose();
 
     private void PublishUnsynchronized(long start, List<(string Name, WindowResult Window)> rows)

@@ -26,6 +26,12 @@ internal sealed class LiveFeed : IDisposable
     /// </summary>
     private static readonly TimeSpan _lateness = TimeSpan.FromMilliseconds(500);
 
+    /// <summary>
+    /// A clock that was set back by no more has caught up about as soon as windows would begin anew. A thread that is interrupted between
+    /// its two clocks sees less than this.
+    /// </summary>
+    private static readonly TimeSpan _clockSlack = TimeSpan.FromSeconds(1);
+
     private static readonly TimeSpan _pollEvery = TimeSpan.FromMilliseconds(20);
 
     /// <summary>The wait between a fault and the next try, so that a fault that repeats costs little and logs few lines.</summary>
@@ -81,6 +87,9 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
+    /// <summary>The time of day, µs since 1970.</summary>
+    private long Now() => (_time.GetUtcNow() - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
+
     private EventRingReader CreateReader() =>
         _ring.CreateReader(new EventRingReaderOptions { PollEvery = _pollEvery, SpinBeforeSleep = 0 });
 
@@ -118,7 +127,10 @@ internal sealed class LiveFeed : IDisposable
         }
     }
 
-    /// <summary>Aggregates until there are too many names, which practically never happens.</summary>
+    /// <summary>
+    /// Aggregates until there are too many names, which practically never happens, or until the clock was set back: all requests would be
+    /// late until it has caught up.
+    /// </summary>
     /// <returns>False when the ring is closed.</returns>
     private bool Follow(EventRingReader reader, FeedCounters counters, long from)
     {
@@ -129,6 +141,7 @@ internal sealed class LiveFeed : IDisposable
         var source = new RingRequestSource(
             _ring, reader, intake, BatchSize, long.MaxValue, new RecordObservers(requests, batches), _stop.Token);
         var nextChores = 0L;
+        var (isSetBack, isOver) = (false, false);
         while (source.TryRead(out var batch))
         {
             partitions.Process(batch);
@@ -140,12 +153,16 @@ internal sealed class LiveFeed : IDisposable
             if (_time.GetTimestamp() >= nextChores)
             {
                 nextChores = _time.GetTimestamp() + _time.TimestampFrequency;
-                _publisher.Synchronise();
+
+                // One more second: what is in the ring now, and what is being published, may still have times of the clock as it was.
+                isOver = isSetBack;
+                isSetBack |= _publisher.Synchronise() > _clockSlack;
                 _statuses.Look();
                 _dashboard.Look(_statuses.Online, _statuses.Gone(), counters.Missed + counters.Dropped);
             }
 
-            if (intake.Sessions.Count > MostNames)
+            isOver |= intake.Sessions.Count > MostNames;
+            if (isOver)
             {
                 break;
             }
@@ -153,6 +170,11 @@ internal sealed class LiveFeed : IDisposable
 
         partitions.Complete();
         counters.Keep(intake);
-        return intake.Sessions.Count > MostNames;
+        if (isSetBack)
+        {
+            _dashboard.SetBack(Now());
+        }
+
+        return isOver;
     }
 }

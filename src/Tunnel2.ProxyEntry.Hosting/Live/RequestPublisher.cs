@@ -49,13 +49,14 @@ internal sealed class RequestPublisher : RequestObserver
     /// <summary>Records that found no place in the ring.</summary>
     public long Dropped => _producer?.Dropped ?? 0;
 
-    /// <summary>Synchronises timestamps with the time of day; called about once a second, from any thread.</summary>
-    public void Synchronise()
+    /// <summary>Synchronises timestamps with the time of day; called about once a second, from one thread.</summary>
+    /// <returns>How far the time of day was set back since the last call; negative where it was set forward.</returns>
+    public TimeSpan Synchronise()
     {
-        if (_producer is not null)
-        {
-            Volatile.Write(ref _anchor, ClockAnchor.Now(_clock));
-        }
+        var before = _anchor;
+        var now = ClockAnchor.Now(_clock);
+        Volatile.Write(ref _anchor, now);
+        return TimeSpan.FromMicroseconds(before.UnixMicrosecondsAt(now.Timestamp, _microsecondsPerTick) - now.UnixMicroseconds);
     }
 
     /// <summary>The method of a request as records have it.</summary>
@@ -138,7 +139,7 @@ internal sealed class RequestPublisher : RequestObserver
         var from = reports is { ReportedAt: not 0 } ? reports.ReportedAt : times.Started;
         var total = Microseconds(from, until);
         var anchor = Volatile.Read(ref _anchor);
-        var ended = anchor.UnixMicroseconds + (long)((until - anchor.Timestamp) * _microsecondsPerTick);
+        var ended = anchor.UnixMicrosecondsAt(until, _microsecondsPerTick);
         var (bytesIn, bytesOut) = (request.BytesReceived, request.BytesSent);
         var record = new RequestRecord
         {
@@ -179,5 +180,8 @@ internal sealed class RequestPublisher : RequestObserver
     {
         public static ClockAnchor Now(TimeProvider time) =>
             new((time.GetUtcNow() - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond, time.GetTimestamp());
+
+        public long UnixMicrosecondsAt(long timestamp, double microsecondsPerTick) =>
+            UnixMicroseconds + (long)((timestamp - Timestamp) * microsecondsPerTick);
     }
 }

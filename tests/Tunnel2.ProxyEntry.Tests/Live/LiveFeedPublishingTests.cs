@@ -109,6 +109,39 @@ public abstract class LiveFeedPublishing : IDisposable
         }
     }
 
+    /// <summary>An hour of the old clock lies before the new one: without a new beginning all requests of it would be late.</summary>
+    [Fact]
+    public async Task After_the_clock_was_set_back_requests_count_in_windows_of_the_new_time()
+    {
+        using var published = await StartAsync();
+        Publish("web", bytesSent: 1);
+        await UntilShownAsync(published, "web");
+        CloseWindow();
+        await published.WaitForAsync("session.web.stats", "\"bytesOut\":1,");
+        await LookAsync(2);
+        _time.Set(TimeSpan.FromHours(-1));
+
+        // A look notices it, the next one is the last of the old time, and the new time begins with one.
+        _time.Advance(TimeSpan.FromSeconds(1));
+        await LookAsync(3);
+        _time.Advance(TimeSpan.FromSeconds(1));
+        await LookAsync(5);
+        var second = _time.GetUtcNow().ToUnixTimeSeconds();
+        Publish("shop", bytesSent: 2);
+        await UntilShownAsync(published, "shop");
+        CloseWindow();
+        var shop = await published.WaitForAsync("session.shop.stats", "\"bytesOut\":2,");
+        Assert.Contains($"\"startUs\":{second}", shop, StringComparison.Ordinal);
+        var all = await published.WaitForAsync("node.stats", "\"bytesOut\":2,");
+        Assert.Contains("\"late\":0", all, StringComparison.Ordinal);
+        _time.Advance(TimeSpan.FromSeconds(10));
+        await published.WaitForAsync("node.history", $"\"startMs\":{second / 100}");
+        Assert.Equal(0, _faults.Count);
+
+        // Each look publishes the agents once.
+        Task<string> LookAsync(int number) => published.WaitForAsync("node.agents", $"\"seq\":{number},");
+    }
+
     [Fact]
     public async Task A_request_without_a_session_counts_for_all_and_for_no_session()
     {

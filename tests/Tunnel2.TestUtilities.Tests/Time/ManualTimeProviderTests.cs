@@ -15,6 +15,19 @@ public sealed class ManualTimeProviderTests
     }
 
     [Fact]
+    public void To_set_the_time_of_day_moves_no_timestamp_and_no_timer()
+    {
+        var time = new ManualTimeProvider();
+        var (now, stamp) = (time.GetUtcNow(), time.GetTimestamp());
+        using var timer = time.CreateTimer(
+            static _ => Assert.Fail("It is not due."), null, TimeSpan.FromSeconds(1), Timeout.InfiniteTimeSpan);
+        time.Set(TimeSpan.FromHours(1));
+        Assert.Equal((now.AddHours(1), stamp), (time.GetUtcNow(), time.GetTimestamp()));
+        time.Set(TimeSpan.FromHours(-2));
+        Assert.Equal((now.AddHours(-1), stamp), (time.GetUtcNow(), time.GetTimestamp()));
+    }
+
+    [Fact]
     public void Timers_run_in_the_order_of_their_due_times_and_see_the_time_they_were_due_at()
     {
         var time = new ManualTimeProvider();
