@@ -26,6 +26,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     private readonly Action _onArrival;
     private readonly bool _reportsArrivals;
     private BackendPool? _pool;
+    private LoopOpenings? _openings;
     private ManualResetValueTaskSourceCore<bool> _arrival;
     private ValueTask<int> _wait;
     private int _state;
@@ -133,6 +134,12 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
     /// <inheritdoc cref="IByteTransport.ReceiveAsync"/>
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer) => IsWaiting ? WaitAndReceiveAsync(buffer) : Transport.ReceiveAsync(buffer);
 
+    /// <summary>The end of its first exchange is to be reported, once; null: to none.</summary>
+    public void ReportTo(LoopOpenings? openings) => _openings = openings;
+
+    /// <summary>To whom the end of its first exchange has still to be reported; null: to none.</summary>
+    public LoopOpenings? TakeOpenings() => _openings is null ? null : Interlocked.Exchange(ref _openings, null);
+
     /// <summary>Becomes idle: its next bytes, whenever they come, are waited for from now on.</summary>
     /// <param name="pool">Called when they come before it is in use again.</param>
     /// <param name="lastResponse">What it carried.</param>
@@ -232,6 +239,7 @@ internal sealed class BackendConnection : IDisposable, IValueTaskSource, IArriva
         }
 
         _slots?.Release();
+        TakeOpenings()?.Ended(Begun);
     }
 
     /// <remarks>May find something where nothing is: a receive that filled its buffer does not know that it took all.</remarks>

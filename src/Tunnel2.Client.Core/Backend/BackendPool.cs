@@ -106,12 +106,24 @@ internal sealed class BackendPool : IDisposable
     public async ValueTask<(BackendConnection? Connection, BackendFailure Failure)> ConnectAsync(
         bool fresh, CancellationToken cancellationToken, EpollLoop? loop = null)
     {
-        if (!fresh && loop is not null && await TryRentInTurnAsync(loop).ConfigureAwait(false) is { } returned)
+        // Where requests wait for a slot, all wait for that.
+        var openings = fresh || loop is null || _connector.Slots.All.Waiting > 0 ? null : Idle.On(loop).Openings;
+        if (openings is not null && await TryRentInTurnAsync(openings, loop!).ConfigureAwait(false) is { } returned)
         {
             return (returned, BackendFailure.None);
         }
 
+        var turn = _timeProvider.GetTimestamp();
         var result = await _connector.ConnectAsync(fresh ? null : this, cancellationToken, loop).ConfigureAwait(false);
+        if (result.Connection is { IsReused: false } connection)
+        {
+            connection.ReportTo(openings);
+        }
+        else
+        {
+            openings?.Ended(turn);
+        }
+
         if (result.Failure.Detail == StreamResetDetail.ConnectionRefused)
         {
             // The next process that listens there is another one.
@@ -127,11 +139,7 @@ internal sealed class BackendPool : IDisposable
     public void Return(BackendConnection connection, ResponseKind response)
     {
         var now = _timeProvider.GetTimestamp();
-        if (!connection.IsReused)
-        {
-            Idle.Beside(connection).Openings?.Answered(connection.Begun, now);
-        }
-
+        connection.TakeOpenings()?.Answered(connection.Begun, now);
         var reuse = _conduct.After(response, now);
         if (reuse == Reuse.Never)
         {
@@ -227,21 +235,29 @@ internal sealed class BackendPool : IDisposable
         Idle.End();
     }
 
-    /// <summary>Waits for the turn to open a connection on a loop, unless requests wait for a slot: then all wait for that.</summary>
+    /// <summary>Waits for the turn to open a connection on a loop.</summary>
     /// <returns>A connection that came back in that time; null: a new one has to be opened.</returns>
-    private ValueTask<BackendConnection?> TryRentInTurnAsync(EpollLoop loop)
+    private ValueTask<BackendConnection?> TryRentInTurnAsync(LoopOpenings openings, EpollLoop loop)
     {
-        if (Idle.On(loop).Openings is not { } openings || _connector.Slots.All.Waiting > 0)
-        {
-            return default;
-        }
-
         var turn = openings.NextAsync();
-        return turn.IsCompleted ? turn : RentAfterAsync(turn, loop);
+        return turn.IsCompleted ? turn : RentAfterAsync(turn, openings, loop);
     }
 
-    private async ValueTask<BackendConnection?> RentAfterAsync(ValueTask<BackendConnection?> turn, EpollLoop loop) =>
-        await turn.ConfigureAwait(false) ?? TryRent(loop);
+    private async ValueTask<BackendConnection?> RentAfterAsync(ValueTask<BackendConnection?> turn, LoopOpenings openings, EpollLoop loop)
+    {
+        if (await turn.ConfigureAwait(false) is { } returned)
+        {
+            return returned;
+        }
+
+        var idle = TryRent(loop);
+        if (idle is not null)
+        {
+            openings.Ended(_timeProvider.GetTimestamp());
+        }
+
+        return idle;
+    }
 
     private bool HasRested(BackendConnection connection, long now) => now - connection.IdleSince >= _restTicks;
 

@@ -102,24 +102,14 @@ internal sealed class LoopOpenings(EpollLoop loop, TimeProvider timeProvider) : 
         return true;
     }
 
-    /// <summary>The first exchange of a new connection has ended clean.</summary>
+    /// <summary>The first exchange of a new connection has ended clean, and the connection may be used again.</summary>
     /// <param name="begun">When the connection began, a timestamp of the clock.</param>
     /// <param name="now">Such a timestamp.</param>
-    public void Answered(long begun, long now)
-    {
-        bool schedules;
-        using (_gate.EnterScope())
-        {
-            _pace.Answer(now, begun);
-            schedules = _waiters.Count > 0 && !_isScheduled;
-            _isScheduled |= schedules;
-        }
+    public void Answered(long begun, long now) => End(begun, now, isAnswer: true);
 
-        if (schedules)
-        {
-            ScheduleRound();
-        }
-    }
+    /// <summary>A turn was not used, or its connection could not be opened, or has ended with its first exchange.</summary>
+    /// <param name="begun">When the turn came, a timestamp of the clock.</param>
+    public void Ended(long begun) => End(begun, timeProvider.GetTimestamp(), isAnswer: false);
 
     /// <summary>Ends the clock. Who waits gets a turn at once.</summary>
     public void Dispose()
@@ -131,6 +121,30 @@ internal sealed class LoopOpenings(EpollLoop loop, TimeProvider timeProvider) : 
 
         OnPauseEnded();
         _timer?.Dispose();
+    }
+
+    private void End(long begun, long now, bool isAnswer)
+    {
+        bool schedules;
+        using (_gate.EnterScope())
+        {
+            if (isAnswer)
+            {
+                _pace.Answer(now, begun);
+            }
+            else
+            {
+                _pace.End(now, begun);
+            }
+
+            schedules = _waiters.Count > 0 && !_isScheduled;
+            _isScheduled |= schedules;
+        }
+
+        if (schedules)
+        {
+            ScheduleRound();
+        }
     }
 
     private void ScheduleRound() => loop.Turns.Schedule(static self => ((LoopOpenings)self!).BeginRound(), this);

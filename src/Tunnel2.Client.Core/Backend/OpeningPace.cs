@@ -84,12 +84,19 @@ internal sealed class OpeningPace(long frequency)
     /// <param name="begun">When it began.</param>
     public void Answer(long now, long begun)
     {
+        End(now, begun);
+        _window = (now - begun) * 2 <= _lastWait ? Math.Min(Most, _window + 1) : Math.Max(Fewest, _window - 1 - (_window / 8));
+    }
+
+    /// <summary>A connection that began has ended, or there was none: nothing is without an answer there, and nothing was learned.</summary>
+    /// <param name="now">The time.</param>
+    /// <param name="begun">When it began.</param>
+    public void End(long now, long begun)
+    {
         if (now - begun < _long)
         {
             // Which of them it was does not matter for their number.
             _unanswered.TryDequeue(out _);
         }
-
-        _window = (now - begun) * 2 <= _lastWait ? Math.Min(Most, _window + 1) : Math.Max(Fewest, _window - 1 - (_window / 8));
     }
 }

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Backend;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Protocol.Errors;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
 
@@ -142,6 +143,32 @@ public sealed class LoopOpeningsTests : IDisposable
     }
 
     [Fact]
+    public async Task Of_a_service_that_closes_each_connection_no_request_waits_for_the_clock()
+    {
+        _ = Create();
+        await using var server = RawTcpServer.Start(static connection => connection.WaitForEndAsync());
+        using var pool = Pool(server.Port);
+        for (var i = 0; i < 3 * OpeningPace.First; i++)
+        {
+            var opened = await pool.ConnectAsync(fresh: false, CancellationToken.None, _engine!.Loops[0]).AsTask().WaitAsync(_limit);
+            opened.Connection!.Dispose();
+        }
+    }
+
+    [Fact]
+    public async Task Of_a_service_that_refuses_connections_no_request_waits_for_the_clock()
+    {
+        _ = Create();
+        using var port = new RefusedPort();
+        using var pool = Pool(port.Port);
+        for (var i = 0; i < 3 * OpeningPace.First; i++)
+        {
+            var opened = await pool.ConnectAsync(fresh: false, CancellationToken.None, _engine!.Loops[0]).AsTask().WaitAsync(_limit);
+            Assert.Equal(StreamResetDetail.ConnectionRefused, opened.Failure.Detail);
+        }
+    }
+
+    [Fact]
     public async Task Who_waits_when_it_is_over_waits_no_longer()
     {
         var openings = Create(_time);
@@ -160,6 +187,10 @@ public sealed class LoopOpeningsTests : IDisposable
     }
 
     public void Dispose() => _engine?.Dispose();
+
+    /// <summary>With a clock that stands still.</summary>
+    private BackendPool Pool(int port) =>
+        new(new BackendConnector(new BackendTarget(false, "127.0.0.1", port), _buffers, timeProvider: _time), _time, trustsBackend: true);
 
     private LoopOpenings Create(TimeProvider? time = null)
     {
