@@ -37,8 +37,12 @@ internal static class PublicUrl
             : null;
     }
 
+    /// <summary>Whether two authorities have the same host.</summary>
+    public static bool AreOfOneHost(string authority, string other) =>
+        HostOf(authority).Equals(HostOf(other), StringComparison.OrdinalIgnoreCase);
+
     /// <summary>The host of an authority, without its port and the dot of the root.</summary>
-    public static string HostOf(string authority)
+    private static string HostOf(string authority)
     {
         var colon = authority.LastIndexOf(':');
         var host = colon > authority.LastIndexOf(']') ? authority[..colon] : authority;

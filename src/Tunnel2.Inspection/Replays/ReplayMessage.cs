@@ -98,5 +98,5 @@ internal static class ReplayMessage
         return bytes.ToArray();
     }
 
-    private static bool IsOwn(string host, Uri url) => PublicUrl.HostOf(host).Equals(url.Host, StringComparison.OrdinalIgnoreCase);
+    private static bool IsOwn(string host, Uri url) => PublicUrl.AreOfOneHost(host, url.Authority);
 }

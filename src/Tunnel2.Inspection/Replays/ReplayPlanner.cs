@@ -109,10 +109,14 @@ internal static class ReplayPlanner
 
         var declared = fields.Any(static field => field.Is("Content-Length"u8));
         var declares = isEdited && trailers.Count == 0;
+        var visited = HeadText.Of(head.Authority);
+        var host = HostOf(fields);
+        var called = host.Length == 0 || host == HostOf(head.Fields) ? visited : host;
         request = new ReplayRequest
         {
             Source = capture.Id,
-            Authority = HeadText.Of(head.Authority),
+            Authority = called,
+            HasOtherHost = !PublicUrl.AreOfOneHost(called, visited),
             IsSecure = head.IsSecure,
             Method = method,
             Target = target,
@@ -250,6 +254,9 @@ internal static class ReplayPlanner
         ("connection" or "keep-alive" or "proxy-connection" or "transfer-encoding" or "te" or "trailer" or "upgrade" or "expect"
         or "forwarded" or "x-forwarded-for" or "x-forwarded-host" or "x-forwarded-proto" or "x-forwarded-port" or "http2-settings"
         or "proxy-authorization") && !HeadText.Of(field.Name).StartsWith("tunnel2-", StringComparison.OrdinalIgnoreCase);
+
+    private static string HostOf(IReadOnlyList<HeadField> fields) =>
+        HeadText.Of(fields.FirstOrDefault(static field => field.Is("Host"u8)).Value ?? []);
 
     private static bool MayBeTrailer(HeadField field) =>
         FieldSyntax.IsToken(field.Name) && FieldSyntax.IsFieldValue(field.Value) && RuleOf(field) != FieldRule.Refuse;

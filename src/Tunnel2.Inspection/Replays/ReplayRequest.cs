@@ -8,8 +8,11 @@ internal sealed record ReplayRequest
     /// <summary>The exchange that is repeated.</summary>
     public required long Source { get; init; }
 
-    /// <summary>Host and port that the visitor of that exchange called.</summary>
+    /// <summary>Host and port that it calls: those of that exchange's visitor, or others that a person has given.</summary>
     public string Authority { get; init; } = "";
+
+    /// <summary>Whether a person has given another host than that of the visitor.</summary>
+    public bool HasOtherHost { get; init; }
 
     /// <summary>Whether that visitor called with TLS, here or at a trusted proxy.</summary>
     public bool IsSecure { get; init; }

@@ -24,6 +24,11 @@ internal static class TunnelReplay
     public static async Task<ReplayResult> RunAsync(
         ExchangeStore store, Stream connection, ReplayRequest request, Uri url, TimeProvider time, CancellationToken cancellationToken)
     {
+        if (request.HasOtherHost && !PublicUrl.AreOfOneHost(request.Authority, url.Authority))
+        {
+            return new ReplayResult(Via, null, null, $"The tunnel is called {url.Host}: another Host would lead elsewhere.");
+        }
+
         if (ReplayMessage.ForVisitor(request, url) is not { } bytes)
         {
             return new ReplayResult(Via, null, null, "The request is not HTTP.");

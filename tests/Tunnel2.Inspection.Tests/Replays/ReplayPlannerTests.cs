@@ -31,6 +31,18 @@ public sealed class ReplayPlannerTests
         Assert.Equal("PUT /b?c=1 caf\u00e9", $"{HeadText.Of(request.Method)} {HeadText.Of(request.Target)} {HeadText.Of(request.Body)}");
     }
 
+    [Theory]
+    [InlineData("""{"fields":[{"keep":0}]}""", "web.localhost:12000", false)]
+    [InlineData("""{"fields":[]}""", "web.localhost:12000", false)]
+    [InlineData("""{"method":"PUT"}""", "web.localhost:12000", false)]
+    [InlineData("""{"fields":[{"name":"host","value":"WEB.localhost:80"}]}""", "WEB.localhost:80", false)]
+    [InlineData("""{"fields":[{"name":"host","value":"shop.example"}]}""", "shop.example", true)]
+    public void The_host_that_is_called_is_that_of_the_visitor_or_the_one_that_was_given(string edits, string called, bool isOther)
+    {
+        var request = Planned(Sample.Asked(Sample.Store(), "GET", "/a", "", ("Host", "web"), ("X", "1")), edits);
+        Assert.Equal((called, isOther), (request.Authority, request.HasOtherHost));
+    }
+
     [Fact]
     public void A_body_that_was_cut_is_refused_with_the_reason_and_may_be_replaced()
     {
