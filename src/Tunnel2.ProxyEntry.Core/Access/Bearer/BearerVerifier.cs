@@ -180,7 +180,7 @@ internal sealed class BearerVerifier : IDisposable
     }
 
     /// <summary>Checks a token with the keys that are there.</summary>
-    /// <returns>The verdict; null when none of the keys is that of the token.</returns>
+    /// <returns>The verdict; null when none of the keys has signed the token.</returns>
     private async Task<TokenVerdict?> CheckAsync(
         PendingToken token, BearerRule rule, KeySet keys, CancellationToken cancellationToken)
     {
@@ -214,7 +214,13 @@ internal sealed class BearerVerifier : IDisposable
 
             var result = await _handler.ValidateTokenAsync(jwt, ParametersOf(rule, candidates)).ConfigureAwait(false);
             var until = Later(jwt.ValidTo);
-            if (!result.IsValid || !IsUser(jwt.Subject))
+            if (!result.IsValid)
+            {
+                // None of these keys has signed it. The issuer may have replaced one by another of the same name, or without a name.
+                return null;
+            }
+
+            if (!IsUser(jwt.Subject))
             {
                 return new TokenVerdict(TokenState.Invalid);
             }

@@ -3,8 +3,8 @@ using Tunnel2.ProxyEntry.Agents;
 namespace Tunnel2.ProxyEntry.Access.Bearer;
 
 /// <summary>
-/// The keys of one issuer, fetched when tokens need them: again after an hour, when a token names an unknown key, and after a failure with
-/// growing pauses. Where the issuer does not answer, the keys that it had are used for a day. One fetch at once. Thread-safe.
+/// The keys of one issuer, fetched when tokens need them: again after an hour, when none of them has signed a token, and after a failure
+/// with growing pauses. Where the issuer does not answer, the keys that it had are used for a day. One fetch at once. Thread-safe.
 /// </summary>
 internal sealed class IssuerKeys
 {
@@ -14,7 +14,7 @@ internal sealed class IssuerKeys
     /// <summary>After this without an answer the keys are not used any more.</summary>
     public static readonly TimeSpan KeptFor = TimeSpan.FromHours(24);
 
-    /// <summary>The shortest time between two fetches, however many unknown keys tokens name.</summary>
+    /// <summary>The shortest time between two fetches, however many tokens come that none of the keys has signed.</summary>
     public static readonly TimeSpan Pause = TimeSpan.FromSeconds(30);
 
     /// <summary>The longest pause after failures.</summary>

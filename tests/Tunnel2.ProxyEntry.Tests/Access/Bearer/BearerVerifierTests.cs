@@ -250,6 +250,32 @@ public sealed class BearerVerifierTests : IDisposable
         Assert.Equal(TokenState.Invalid, (await _verifier.CheckAsync(token, [_rule], default)).State);
     }
 
+    [Theory]
+    [InlineData("r")]
+    [InlineData(null)]
+    public async Task A_key_that_takes_the_place_of_another_one_is_fetched_also_where_its_name_is_the_same_or_tokens_name_none(string? name)
+    {
+        var old = Pending(_rsa.Sign("RS256", Claims(), ("kid", name)));
+        Assert.Equal(TokenState.Right, (await _verifier.CheckAsync(old, [_rule], default)).State);
+        using var next = TestSigningKey.Rsa("r");
+        _issuer.Keys = TestSigningKey.ToSet(next.ToJwk());
+        var token = next.Sign("RS256", Claims(), ("kid", name));
+        await ExpectAsync(TokenState.Invalid, token);
+        Assert.Equal(1, _issuer.Calls);
+        _time.Advance(IssuerKeys.Pause);
+        await ExpectAsync(TokenState.Right, token);
+        Assert.Null(_verifier.FindUser(old.Key, [_rule]));
+
+        // Forged ones lead to no more calls than others that name an unknown key.
+        using var forger = TestSigningKey.Rsa("r");
+        for (var i = 0; i < 50; i++)
+        {
+            await ExpectAsync(TokenState.Invalid, forger.Sign("RS256", Claims(), ("kid", name)));
+        }
+
+        Assert.Equal(2, _issuer.Calls);
+    }
+
     [Fact]
     public async Task Keys_that_vanish_are_used_for_a_day_and_then_tokens_cannot_be_checked()
     {
