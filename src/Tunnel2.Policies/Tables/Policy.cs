@@ -1,4 +1,5 @@
 using System.Collections.Immutable;
+using System.Text.Json;
 
 namespace Tunnel2.Policies.Tables;
 
@@ -24,6 +25,22 @@ internal sealed record Policy(ImmutableArray<PolicyRow> Rows, ReadOnlyMemory<byt
 
     /// <summary>Whether both are the same table.</summary>
     public bool IsSameAs(Policy? other) => other is not null && Text.Span.SequenceEqual(other.Text.Span);
+
+    /// <summary>The rows of <see cref="Text"/>, in order.</summary>
+    public ImmutableArray<ReadOnlyMemory<byte>> ReadRowTexts()
+    {
+        var rows = ImmutableArray.CreateBuilder<ReadOnlyMemory<byte>>(Rows.Length);
+        var reader = new Utf8JsonReader(Text.Span);
+        reader.Read();
+        while (reader.Read() && reader.TokenType == JsonTokenType.StartObject)
+        {
+            int start = (int)reader.TokenStartIndex;
+            reader.Skip();
+            rows.Add(Text[start..(int)reader.BytesConsumed]);
+        }
+
+        return rows.ToImmutable();
+    }
 
     /// <summary>How many rows there are.</summary>
     public override string ToString() => FormattableString.Invariant($"{Rows.Length} rows");

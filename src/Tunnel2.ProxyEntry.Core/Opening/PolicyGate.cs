@@ -104,7 +104,7 @@ internal sealed class PolicyGate
                     break;
             }
 
-            if (row.Rate is { } rate && !TryTake(note.Request, policy.Rates, table.Number, row.Number, rate, out var wait))
+            if (row.Rate is { } rate && !TryTake(note.Request, policy.Rates, table.Counters[row.Number - 1], rate, out var wait))
             {
                 note.RetryAfterSeconds = (int)Math.Clamp(Math.Ceiling(wait.TotalSeconds), 1, 3600);
                 return Refuse(ProxyError.PolicyRateLimit);
@@ -140,8 +140,9 @@ internal sealed class PolicyGate
         return exchange.HasBody && exchange.DeclaredLength > bodyLimit ? ProxyError.RequestBodyTooLarge : null;
     }
 
-    private bool TryTake(ExchangePolicyRequest request, PolicyRates rates, int table, int row, PolicyRate rate, out TimeSpan wait)
+    private bool TryTake(ExchangePolicyRequest request, PolicyRates rates, RowCounter counter, PolicyRate rate, out TimeSpan wait)
     {
+        var (table, row) = counter;
         if (rate.Key == PolicyRateKey.Tunnel)
         {
             return rates.TryTake(new PolicyRateId(table, row, false, 0, 0), rate, _timeProvider, out wait);

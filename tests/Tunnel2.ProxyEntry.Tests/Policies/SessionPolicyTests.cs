@@ -20,7 +20,7 @@ public sealed class SessionPolicyTests
     {
         var policy = SessionPolicy.Of([_one, _two], _own)!;
         Assert.Equal([_one, _two, _own], policy.Tables.Select(static table => table.Policy));
-        Assert.Equal(3, policy.Tables.Select(static table => table.Number).Distinct().Count());
+        Assert.Equal(3, policy.Tables.Select(static table => table.Counters[0]).Distinct().Count());
     }
 
     [Fact]
@@ -29,15 +29,33 @@ public sealed class SessionPolicyTests
         var before = SessionPolicy.Of([_one], _own)!;
         var after = SessionPolicy.Of([_two, Read("/one")], _own, before)!;
         Assert.Same(before.Rates, after.Rates);
-        Assert.Equal(before.Tables.Select(static table => table.Number), after.Tables.Skip(1).Select(static table => table.Number));
-        Assert.DoesNotContain(after.Tables[0].Number, before.Tables.Select(static table => table.Number));
+        Assert.Equal(
+            before.Tables.Select(static table => table.Counters[0]), after.Tables.Skip(1).Select(static table => table.Counters[0]));
+        Assert.DoesNotContain(after.Tables[0].Counters[0], before.Tables.Select(static table => table.Counters[0]));
+    }
+
+    [Fact]
+    public void A_row_that_stays_in_a_table_that_changes_is_counted_as_before()
+    {
+        const string Slow = """{ "path": "/slow", "rate-limit": { "rate": "1/minute" } }""";
+        const string All = """{ "rate-limit": { "rate": "9/minute" } }""";
+        var before = SessionPolicy.Of([_one, Rows(Slow, All)], null, null, [Kept("a.example.org", Rows(All))])!;
+        var changed = Rows("""{ "path": "/x", "deny": true }""", All, Slow.Replace("1/", "2/", StringComparison.Ordinal), Slow);
+        var after = SessionPolicy.Of([changed, _one], null, before, [Kept("a.example.org", Rows(Slow, All))])!;
+        var (was, now) = (before.Tables[1].Counters, after.Tables[0].Counters);
+        Assert.Equal((was[1], was[0]), (now[1], now[3]));
+        Assert.DoesNotContain(now[0], was);
+        Assert.DoesNotContain(now[2], was);
+        Assert.Equal(4, now.Distinct().Count());
+        Assert.Equal(before.Tables[0], after.Tables[1]);
+        Assert.Equal(before.TablesOf("a.example.org")[2].Counters[0], after.TablesOf("a.example.org")[2].Counters[1]);
     }
 
     [Fact]
     public void Two_tables_with_the_same_rows_are_counted_apart()
     {
         var twice = SessionPolicy.Of([_one, _one], null, SessionPolicy.Of([_one], null))!;
-        Assert.NotEqual(twice.Tables[0].Number, twice.Tables[1].Number);
+        Assert.NotEqual(twice.Tables[0].Counters[0], twice.Tables[1].Counters[0]);
     }
 
     [Fact]
@@ -67,8 +85,8 @@ public sealed class SessionPolicyTests
 
         var after = SessionPolicy.Of([_one], _own, policy, [a with { Policy = Read("/two") }, Kept("b.example.org", _one)])!;
         Assert.Equal(
-            tables.Select(static table => table.Number), after.TablesOf("a.example.org").Select(static table => table.Number));
-        Assert.DoesNotContain(after.TablesOf("b.example.org")[1].Number, tables.Select(static table => table.Number));
+            tables.Select(static table => table.Counters[0]), after.TablesOf("a.example.org").Select(static table => table.Counters[0]));
+        Assert.DoesNotContain(after.TablesOf("b.example.org")[1].Counters[0], tables.Select(static table => table.Counters[0]));
     }
 
     [Fact]
@@ -88,6 +106,9 @@ public sealed class SessionPolicyTests
 
     private static KeptPolicy Kept(string name, Policy policy) =>
         new(new PolicyTarget(PolicyScope.Name, name), policy, DateTimeOffset.UnixEpoch);
+
+    private static Policy Rows(params string[] rows) =>
+        PolicyReader.Read(Encoding.UTF8.GetBytes($"[ {string.Join(", ", rows)} ]")).Policy!;
 
     private static Policy Read(string path) =>
         PolicyReader.Read(Encoding.UTF8.GetBytes($$"""[ { "path": "{{path}}", "deny": true } ]""")).Policy!;
