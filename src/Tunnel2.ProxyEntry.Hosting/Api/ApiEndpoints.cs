@@ -19,7 +19,8 @@ internal sealed class ApiEndpoints : IDisposable
     /// <summary>How many operations run at once; the others are to come again.</summary>
     public const int MostAtOnce = 8;
 
-    private const int MaxShown = 200;
+    /// <summary>The longest part of a call that an error repeats, characters.</summary>
+    public const int MaxShown = 200;
 
     private readonly SemaphoreSlim _places = new(MostAtOnce);
     private readonly ApiRoutes _routes;
@@ -114,15 +115,9 @@ internal sealed class ApiEndpoints : IDisposable
             return problem!;
         }
 
-        foreach (var (key, values) in request.Query)
+        if (operation.MistakeOf(request.Query) is { } mistake)
         {
-            if (!operation.Query.Any(parameter => parameter.Name == key) || values.Count != 1)
-            {
-                return ApiAnswer.Problem(
-                    StatusCodes.Status400BadRequest,
-                    "parameter",
-                    $"The parameter '{Shown(key)}' is unknown here, or is given more than once.");
-            }
+            return ApiAnswer.Problem(StatusCodes.Status400BadRequest, "parameter", mistake);
         }
 
         object? body = null;

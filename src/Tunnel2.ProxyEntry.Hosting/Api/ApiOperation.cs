@@ -1,3 +1,4 @@
+using Tunnel2.Protocol;
 
 namespace Tunnel2.ProxyEntry.Api;
 
@@ -109,6 +110,20 @@ internal sealed record ApiOperation
         }
 
         return true;
+    }
+
+    /// <summary>What is wrong with the names of a query's parameters; null: nothing.</summary>
+    public string? MistakeOf(IQueryCollection query)
+    {
+        foreach (var (name, values) in query)
+        {
+            if (!Query.Any(parameter => parameter.Name == name) || values.Count != 1)
+            {
+                return $"The parameter '{PlainText.Clean(name, ApiEndpoints.MaxShown)}' is unknown here, or is given more than once.";
+            }
+        }
+
+        return null;
     }
 
     private static bool IsParameter(string segment) => segment is ['{', .., '}'];

@@ -36,6 +36,12 @@ internal sealed class ClusterApi(
             {
                 await here(http).ConfigureAwait(false);
             }
+            else if ((operation.RunAsync is not null || http.Request.Query["node"].Count > 1)
+                && operation.MistakeOf(http.Request.Query) is { } mistake)
+            {
+                // The inspector of each node that is asked looks at its own parameters; 'node' does not get there.
+                await call.FailAsync(StatusCodes.Status400BadRequest, "parameter", mistake).ConfigureAwait(false);
+            }
             else if (call.Parameter("node") is { } node)
             {
                 await PassAsync(call, node, call.Target(("node", null))).ConfigureAwait(false);

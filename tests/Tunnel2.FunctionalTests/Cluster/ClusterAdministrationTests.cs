@@ -94,6 +94,27 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
         Assert.Equal(HttpStatusCode.NotFound, unknown.StatusCode);
     }
 
+    [Fact]
+    public async Task A_parameter_that_is_unknown_or_given_twice_is_refused_as_it_is_without_a_cluster()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        string[] mistakes = ["sesion=1", "limit=1", "session=1&session=2", "node=e1&node=e1", "node=e1&sesion=1"];
+        foreach (var mistake in mistakes)
+        {
+            Assert.Equal((mistake, 400), (mistake, (await cluster.AskAsync(1, $"{Session}?{mistake}")).Status));
+            using var refused = await cluster.Admin(1).DeleteAsync($"{Session}?{mistake}");
+            Assert.Equal((mistake, HttpStatusCode.BadRequest), (mistake, refused.StatusCode));
+        }
+
+        foreach (var list in new[] { "/api/v1/sessions", Session + "/inspection", Session + "/exchanges" })
+        {
+            Assert.Equal((list, 400), (list, (await cluster.AskAsync(1, list + "?node=e1&node=e2")).Status));
+        }
+
+        Assert.Equal(200, (await cluster.AskAsync(1, Session)).Status);
+    }
+
     [Theory]
     [InlineData("GET", "/api/v1/tokens", 403)]
     [InlineData("DELETE", "/api/v1/tokens/ci", 403)]
