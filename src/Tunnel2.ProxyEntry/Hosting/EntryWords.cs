@@ -6,6 +6,7 @@ namespace Tunnel2.ProxyEntry.Hosting;
 internal static class EntryWords
 {
     private const int LongestShown = 100;
+    private const string Setting = "--Tunnel2:";
 
     private static readonly (string First, string[] Second)[] _commands =
     [
@@ -47,6 +48,15 @@ internal static class EntryWords
 
         return args;
     }
+
+    /// <summary>The same words with <c>--option=value</c> of a command as two words. Settings stay as they are.</summary>
+    public static string[] Separated(string[] args) => args is not [var first, ..] || first.StartsWith('-') ? args :
+    [
+        .. args.SelectMany(static word => word.StartsWith("--", StringComparison.Ordinal) && word.IndexOf('=') is > 2 and var at
+            && !word.StartsWith(Setting, StringComparison.OrdinalIgnoreCase)
+            ? [word[..at], word[(at + 1)..]]
+            : new[] { word }),
+    ];
 
     /// <summary>What is wrong with the words of the command; null: nothing, or it is none that is known.</summary>
     public static string? MistakeOf(string[] args)
@@ -90,9 +100,13 @@ internal static class EntryWords
         for (var i = 0; i < args.Length; i++)
         {
             var shown = PlainText.Clean(args[i], LongestShown);
-            if (!args[i].StartsWith("--Tunnel2:", StringComparison.OrdinalIgnoreCase))
+            if (!args[i].StartsWith(Setting, StringComparison.OrdinalIgnoreCase))
             {
-                return args[i] == "help"
+                return i == 0 && args is ["version", ..] ? "'version' takes nothing after it"
+                    : i == 0 && args is ["help", var what, ..] && NearestWord.Find(what, Commands) is { } near
+                    ? $"'{PlainText.Clean(what, LongestShown)}' is not a command, did you mean '{near}'?"
+                    : i == 0 && args is ["help", ..] ? $"after 'help' comes one of the commands {string.Join(", ", Commands)}"
+                    : args[i] == "help"
                     ? $"'help' comes first, and after it one of the commands {string.Join(", ", Commands)}"
                     : $"'{shown}' is neither a command nor a setting; settings are given as --Tunnel2:Key=value";
             }

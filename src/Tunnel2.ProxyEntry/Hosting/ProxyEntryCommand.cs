@@ -21,7 +21,7 @@ internal static class ProxyEntryCommand
 
     public static async Task<int> RunAsync(string[] args)
     {
-        args = EntryWords.Named(args);
+        args = EntryWords.Separated(EntryWords.Named(args));
         TextWriter output = Open(OutputStream.Standard, Console.OpenStandardOutput);
         TextWriter error = Open(OutputStream.Error, Console.OpenStandardError);
         try

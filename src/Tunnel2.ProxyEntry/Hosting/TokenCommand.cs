@@ -9,6 +9,9 @@ namespace Tunnel2.ProxyEntry.Hosting;
 /// </summary>
 internal static class TokenCommand
 {
+    private static readonly string[] _options =
+        ["--name", "--tier", "--keep", "--agent", "--names", "--expires", "--admin", "--json"];
+
     public static bool IsMeant(string[] args) => args is ["token", ..];
 
     /// <summary>Runs the command.</summary>
@@ -23,20 +26,20 @@ internal static class TokenCommand
             var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
             switch (args[i])
             {
-                case "--name" when value is not null:
+                case "--name" when value is { Length: > 0 } && name is null:
                     name = value;
                     break;
-                case "--tier" when value is not null:
+                case "--tier" when value is { Length: > 0 } && tier is null:
                     tier = value;
                     break;
                 case "--agent" or "--names" or "--expires" or "--admin" or "--json":
                     mistake = $"{args[i]} belongs to --keep, with which a running server keeps the token";
                     break;
                 case "--name" or "--tier":
-                    mistake = $"{args[i]} needs a value";
+                    mistake = value is { Length: > 0 } ? $"{args[i]} is given twice" : $"{args[i]} needs a value";
                     break;
                 default:
-                    mistake = $"'{args[i]}' is not known";
+                    mistake = EntryWords.Unknown(args[i], _options);
                     break;
             }
         }

@@ -39,6 +39,17 @@ public sealed class EntryWordsTests
         named, string.Join(' ', EntryWords.Named(line.Split(' ', StringSplitOptions.RemoveEmptyEntries))));
 
     [Theory]
+    [InlineData("token create --name=web --tier=pro", "token create --name web --tier pro")]
+    [InlineData("requests list web --limit=1 --json --admin=http://a?b=c", "requests list web --limit 1 --json --admin http://a?b=c")]
+    [InlineData("agents list --admin= --Tunnel2:Domain=x --tunnel2:Domain=y", "agents list --admin  --Tunnel2:Domain=x --tunnel2:Domain=y")]
+    [InlineData("health http://a?b=c", "health http://a?b=c")]
+    [InlineData("policies set --=x", "policies set --=x")]
+    [InlineData("--Domain=x", "--Domain=x")]
+    [InlineData("", "")]
+    public void An_option_and_its_value_may_be_one_word(string line, string words) => Assert.Equal(
+        words, string.Join(' ', EntryWords.Separated(line.Split(' ', StringSplitOptions.RemoveEmptyEntries))));
+
+    [Theory]
     [InlineData("")]
     [InlineData("--Tunnel2:Domain=x")]
     [InlineData("Tunnel2:Domain=x")]
@@ -59,6 +70,8 @@ public sealed class EntryWordsTests
     [InlineData("--Tunnel2:Admin:Token --Tunnel2:Domain=x", "--Tunnel2:Admin:Token needs a value, as in --Tunnel2:Admin:Token=value")]
     [InlineData("--Tunnel2:Domain=x y", "'y' is neither a command nor a setting; settings are given as --Tunnel2:Key=value")]
     [InlineData("--Domain=x", "'--Domain=x' is neither a command nor a setting; settings are given as --Tunnel2:Key=value")]
+    [InlineData("version extra", "'version' takes nothing after it")]
+    [InlineData("help tokne", "'tokne' is not a command, did you mean 'token'?")]
     [InlineData("--Tunnel2:Domain x", null)]
     [InlineData("--tunnel2:domain=x --Tunnel2:EntryId e1", null)]
     [InlineData("", null)]

@@ -20,6 +20,9 @@ public sealed class TokenCommandTests
 
     [Theory]
     [InlineData("--name", "a_b")]
+    [InlineData("--name", "")]
+    [InlineData("--name", "a", "--name", "b")]
+    [InlineData("--name", "a", "--tier", "pro", "--tier", "free")]
     [InlineData("--name", "web", "--tier", "")]
     [InlineData("--name", "web", "--tier", "a b:c")]
     [InlineData("--name", "web", "--tier")]
