@@ -29,9 +29,10 @@ internal static class ServiceLook
 
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(stop);
         limit.CancelAfter(_patience);
+        bool isConnected = false;
         try
         {
-            using var client = CreateClient(target);
+            using var client = CreateClient(target, () => isConnected = true);
             var (own, _, _) = await AskAsync(client, target.HostHeader, limit.Token);
             string asked = policy.Mode switch
             {
@@ -58,13 +59,16 @@ internal static class ServiceLook
         }
         catch (OperationCanceledException) when (!stop.IsCancellationRequested)
         {
-            return Finding.Warning(
-                Name, $"{target} takes connections and did not answer within {_patience.TotalSeconds:0} s", "look at the service's log");
+            return isConnected
+                ? Finding.Warning(
+                    Name, $"{target} takes connections and did not answer within {_patience.TotalSeconds:0} s", "look at the service's log")
+                : Finding.Wrong(
+                    Name, $"{target} took no connection within {_patience.TotalSeconds:0} s", "start the service, or correct its address");
         }
         catch (HttpRequestException exception)
         {
-            return exception.InnerException is SocketException { SocketErrorCode: SocketError.ConnectionRefused } or FileNotFoundException
-                ? Finding.Wrong(Name, $"nothing listens at {target}", "start the service, or correct the port")
+            return !isConnected && exception.InnerException is SocketException unconnected
+                ? NotConnected(target, unconnected)
                 : Finding.Wrong(
                     Name, $"{target} does not answer as HTTP: {exception.Message}",
                     target.IsHttps
@@ -73,7 +77,18 @@ internal static class ServiceLook
         }
     }
 
-    private static HttpClient CreateClient(BackendTarget target) => new(new SocketsHttpHandler
+    /// <summary>Of a socket that is not there the system says that its address is not available.</summary>
+    private static Finding NotConnected(BackendTarget target, SocketException exception) => exception.SocketErrorCode switch
+    {
+        _ when target.SocketPath is not null =>
+            Finding.Wrong(Name, $"nothing listens at {target}", "start the service, or correct the path"),
+        SocketError.ConnectionRefused => Finding.Wrong(Name, $"nothing listens at {target}", "start the service, or correct the port"),
+        SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain =>
+            Finding.Wrong(Name, $"'{target.Host}' has no address ({exception.Message})", "correct the service's host, or the resolver"),
+        _ => Finding.Wrong(Name, $"{target} cannot be reached: {exception.Message}", "start the service, or correct its address"),
+    };
+
+    private static HttpClient CreateClient(BackendTarget target, Action connected) => new(new SocketsHttpHandler
     {
         UseProxy = false,
         AllowAutoRedirect = false,
@@ -103,6 +118,7 @@ internal static class ServiceLook
                         await Dns.GetHostAddressesAsync(host, cancellationToken), target.Port, cancellationToken);
                 }
 
+                connected();
                 return new NetworkStream(socket, ownsSocket: true);
             }
             catch

@@ -204,6 +204,18 @@ public sealed class DoctorTests
     }
 
     [Theory]
+    [InlineData("unix:/no/such/app.sock", "nothing listens at unix:/no/such/app.sock", "start the service, or correct the path")]
+    [InlineData("nosuch.invalid:80", "'nosuch.invalid' has no address (", "correct the service's host, or the resolver")]
+    public async Task A_service_that_takes_no_connection_is_not_called_one_without_HTTP(string service, string message, string remedy)
+    {
+        Assert.Null(BackendTarget.TryParse(service, out BackendTarget? target));
+        Finding finding = await ServiceLook.RunAsync(target!, default, "web.example.com", TestContext.Current.CancellationToken);
+        Assert.Equal("wrong", finding.Word);
+        Assert.StartsWith(message, finding.Message, StringComparison.Ordinal);
+        Assert.Equal(remedy, finding.Remedy);
+    }
+
+    [Theory]
     [InlineData(RejectionReason.Unauthorized, "token")]
     [InlineData(RejectionReason.VersionUnsupported, "version")]
     [InlineData(RejectionReason.TlsRequired, "tls")]
