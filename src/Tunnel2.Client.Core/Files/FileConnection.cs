@@ -176,7 +176,11 @@ internal sealed class FileConnection
             string tag = string.Create(CultureInfo.InvariantCulture, $"\"{modified.Ticks:x}-{length:x}\"");
             DateTime seconds = new(modified.Ticks - (modified.Ticks % TimeSpan.TicksPerSecond), DateTimeKind.Utc);
             var (status, offset, count) = conditions.Decide(tag, seconds, length, isHead);
-            string fields = $"ETag: {tag}\r\nLast-Modified: {Show(seconds)}\r\nAccept-Ranges: bytes\r\nCache-Control: no-cache\r\n";
+
+            // RFC 9110, 8.8.2.1: no answer says that its file was modified after the answer's own date.
+            DateTime now = _time.GetUtcNow().UtcDateTime;
+            string fields = $"ETag: {tag}\r\nLast-Modified: {Show(seconds < now ? seconds : now)}\r\n"
+                + "Accept-Ranges: bytes\r\nCache-Control: no-cache\r\n";
             fields += status switch
             {
                 206 => string.Create(CultureInfo.InvariantCulture, $"Content-Range: bytes {offset}-{offset + count - 1}/{length}\r\n"),

@@ -236,6 +236,21 @@ public sealed class FileServerTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task A_file_of_the_future_is_not_said_to_be_newer_than_its_answer()
+    {
+        File.SetLastWriteTimeUtc(Path.Combine(_root, "digits.txt"), DateTime.UtcNow.AddYears(1));
+        HttpClient client = Start();
+        using var answer = await client.GetAsync(new Uri("/digits.txt", UriKind.Relative), TestContext.Current.CancellationToken);
+        Assert.True(answer.Content.Headers.LastModified <= answer.Headers.Date, $"{answer.Content.Headers.LastModified}");
+
+        // Nor is it the same as what was seen at that time.
+        using var request = new HttpRequestMessage(HttpMethod.Get, "/digits.txt");
+        request.Headers.IfModifiedSince = answer.Content.Headers.LastModified;
+        using var again = await client.SendAsync(request, TestContext.Current.CancellationToken);
+        Assert.Equal(HttpStatusCode.OK, again.StatusCode);
+    }
+
+    [Fact]
     public async Task A_condition_may_be_in_several_lines()
     {
         using var first = await Start().GetAsync(new Uri("/digits.txt", UriKind.Relative), TestContext.Current.CancellationToken);
