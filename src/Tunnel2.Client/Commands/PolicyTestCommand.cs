@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
@@ -243,7 +244,10 @@ internal static class PolicyTestCommand
                 read._fields.Add((line[..colon], line[(colon + 1)..].Trim()));
             }
 
-            if (console.Line["--address"] is { } address && !IPAddress.TryParse(address, out read._address))
+            // As the server reads one: '10.1' and '010.0.0.1' are none, though the library takes them for others.
+            if (console.Line["--address"] is { } address
+                && (!IPAddress.TryParse(address, out read._address)
+                    || (read._address.AddressFamily == AddressFamily.InterNetwork && read._address.ToString() != address)))
             {
                 return "--address: is not an IP address";
             }

@@ -128,6 +128,8 @@ public sealed class PolicyTestCommandTests : IDisposable
     [InlineData("--request", "GET /a\\b")]
     [InlineData("--request", "/", "--header", "nonsense")]
     [InlineData("--request", "/", "--address", "host")]
+    [InlineData("--request", "/", "--address", "010.0.0.1")]
+    [InlineData("--request", "/", "--address", "10.1")]
     [InlineData("--request", "/", "--country", "Germany")]
     [InlineData("--request", "/", "--body", "-1")]
     [InlineData("--reqest", "/")]
