@@ -22,7 +22,7 @@ internal static class ClientCaParser
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            return $"{path} cannot be read: {exception.Message.ReplaceLineEndings(" ")}";
+            return $"{path} cannot be read: {TextFile.Reason(path, exception)}";
         }
 
         ReadOnlyMemory<byte>[] authorities = [.. certificates.Select(static one => one.RawDataMemory)];

@@ -56,7 +56,7 @@ internal static class PolicyOptionsParser
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            return $"{path} cannot be read: {exception.Message.ReplaceLineEndings(" ")}";
+            return $"{path} cannot be read: {TextFile.Reason(path, exception)}";
         }
     }
 }

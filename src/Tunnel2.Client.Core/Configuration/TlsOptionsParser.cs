@@ -128,7 +128,7 @@ internal static class TlsOptionsParser
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            mistakes.Add(new OptionMistake(flag, $"'{path}' cannot be used: {exception.Message.ReplaceLineEndings(" ").TrimEnd('.')}"));
+            mistakes.Add(new OptionMistake(flag, $"'{path}' cannot be used: {TextFile.Reason(path!, exception).TrimEnd('.')}"));
         }
     }
 

@@ -27,7 +27,7 @@ internal static class TokenFile
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            return $"cannot be read: {exception.Message.ReplaceLineEndings(" ")}";
+            return $"cannot be read: {TextFile.Reason(path, exception)}";
         }
     }
 }

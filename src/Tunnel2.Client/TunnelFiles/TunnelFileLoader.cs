@@ -35,10 +35,7 @@ internal static class TunnelFileLoader
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            // The system's words for a folder are those for a file that may not be read.
-            return (null, Directory.Exists(path)
-                ? $"{path}: cannot be read: it is a folder, not a file"
-                : $"{path}: cannot be read: {exception.Message.ReplaceLineEndings(" ")}");
+            return (null, $"{path}: cannot be read: {TextFile.Reason(path, exception)}");
         }
     }
 

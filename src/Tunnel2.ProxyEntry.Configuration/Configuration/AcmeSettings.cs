@@ -152,7 +152,7 @@ internal sealed class AcmeSettings(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            reason = exception.Message.ReplaceLineEndings(" ");
+            reason = SettingsErrorFormatter.Reason(path, exception);
         }
 
         read.Report(CaKey, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {reason}");

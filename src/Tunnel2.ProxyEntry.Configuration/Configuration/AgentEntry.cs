@@ -128,7 +128,7 @@ internal sealed class AgentEntry(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            return $"cannot be read: {exception.Message.ReplaceLineEndings(" ")}";
+            return $"cannot be read: {SettingsErrorFormatter.Reason(path, exception)}";
         }
     }
 

@@ -21,7 +21,7 @@ internal static class ClientAuthorities
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            problem = exception.Message.ReplaceLineEndings(" ");
+            problem = SettingsErrorFormatter.Reason(path, exception);
             return false;
         }
 

@@ -116,7 +116,7 @@ internal sealed class OidcEntry(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            read.Report(key, $"{SettingsErrorFormatter.Quote(file)} cannot be read: {exception.Message}");
+            read.Report(key, $"{SettingsErrorFormatter.Quote(file)} cannot be read: {SettingsErrorFormatter.Reason(file, exception)}");
         }
     }
 

@@ -294,7 +294,7 @@ internal sealed partial class ProxyEntrySettings
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            read.Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {e.Message.ReplaceLineEndings(" ")}");
+            read.Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingsErrorFormatter.Reason(path, e)}");
             return null;
         }
         finally

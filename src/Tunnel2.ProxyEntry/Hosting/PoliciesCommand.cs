@@ -3,6 +3,7 @@ using System.Text.Json;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Api.Documents;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
@@ -158,7 +159,7 @@ internal static class PoliciesCommand
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            throw new ApiCommandException($"{PlainText.Clean(path)} cannot be read: {exception.Message}");
+            throw new ApiCommandException($"{PlainText.Clean(path)} cannot be read: {SettingsErrorFormatter.Reason(path, exception)}");
         }
     }
 }

@@ -165,6 +165,22 @@ public sealed class AccessSettingsTests
     }
 
     [Theory]
+    [InlineData("Agents:a:Policy", "")]
+    [InlineData("Agents:a:ClientCa", "")]
+    [InlineData("Agents:a:WebhookSecretFile", "Agents:a:VerifyWebhook=github")]
+    [InlineData("Uplink:Certificate", "")]
+    [InlineData("Uplink:ClientCa", "Uplink:Certificate=self-made")]
+    [InlineData("Cluster:Secret", "Cluster:Database=Host=db1")]
+    public void A_folder_in_the_place_of_a_file_is_called_one(string key, string other)
+    {
+        // What makes one is a container whose file is not there to be mounted.
+        string[] others = other.Length == 0 ? [] : [other];
+        var error = Assert.Single(SettingsFixture.Load([_agent, .. others, $"{key}={Path.GetTempPath()}"]).Errors);
+        Assert.Equal("Tunnel2:" + key, error.Key);
+        Assert.Contains(" it is a folder, not a file.", error.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
     [InlineData("github", "old-secret\n\nnew-secret\n", null, null)]
     [InlineData("github", "short\n", "Tunnel2:Agents:a:WebhookSecretFile", "1 to 4 lines of 8 to 255 bytes")]
     [InlineData("github", null, "Tunnel2:Agents:a:WebhookSecretFile", "cannot be read")]
