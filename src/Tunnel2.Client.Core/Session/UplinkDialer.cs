@@ -205,7 +205,8 @@ internal sealed class UplinkDialer
         using var registration = deadline.Token.UnsafeRegister(static state => ((IUplinkTransport)state!).Abort(), transport);
         try
         {
-            return await WebSocketOpening.OpenAsync(transport, server, isTls: _webSocketTls is not null).ConfigureAwait(false);
+            return await WebSocketOpening.OpenAsync(
+                transport, server, isTls: _webSocketTls is not null, _timeProvider).ConfigureAwait(false);
         }
         catch (IOException)
         {

@@ -18,10 +18,11 @@ internal static class WebSocketOpening
     /// </param>
     /// <param name="server">The server's public address.</param>
     /// <param name="isTls">Whether the connection is encrypted.</param>
+    /// <param name="timeProvider">The clock of the WebSocket's end.</param>
     /// <returns>The WebSocket, or why there is none.</returns>
     /// <exception cref="IOException">The connection failed or was aborted.</exception>
     public static async Task<(WebSocketTransport? Transport, ConnectFailure? Failure)> OpenAsync(
-        IUplinkTransport transport, ServerEndpoint server, bool isTls)
+        IUplinkTransport transport, ServerEndpoint server, bool isTls, TimeProvider timeProvider)
     {
         var key = WebSocketKey.Create();
         await transport.SendAsync(Request(server, isTls, key)).ConfigureAwait(false);
@@ -29,7 +30,7 @@ internal static class WebSocketOpening
         var status = await answer.ReadAsync(transport, KnownMethod.Get).ConfigureAwait(false);
         return Judge(status, answer, key) is { } problem
             ? (null, ConnectFailure.AtWebSocket(server, problem))
-            : (new WebSocketTransport(transport, isClient: true, answer.Rest), null);
+            : (new WebSocketTransport(transport, isClient: true, answer.Rest, timeProvider), null);
     }
 
     private static byte[] Request(ServerEndpoint server, bool isTls, string key)

@@ -1,3 +1,4 @@
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Diagnostics;
@@ -36,26 +37,6 @@ internal sealed class UplinkRejection
 
         // A close at once could destroy what was just sent, if the peer has sent bytes that were not read. So the peer gets a moment to
         // read.
-        await LingerAsync(transport).ConfigureAwait(false);
-    }
-
-    private async Task LingerAsync(IUplinkTransport transport)
-    {
-        using var deadline = new CancellationTokenSource(TimeSpan.FromSeconds(1), _timeProvider);
-        using var registration = deadline.Token.UnsafeRegister(static state => ((IUplinkTransport)state!).Abort(), transport);
-        var buffer = new byte[1024];
-        var total = 0;
-        try
-        {
-            int received;
-            while (total < 64 * 1024 && (received = await transport.ReceiveAsync(buffer).ConfigureAwait(false)) > 0)
-            {
-                total += received;
-            }
-        }
-        catch (IOException)
-        {
-            // The peer is gone, which is what this code waits for.
-        }
+        await Lingering.DropAsync(transport, _timeProvider).ConfigureAwait(false);
     }
 }

@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Buffers;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 
 namespace Tunnel2.Transport.WebSockets;
@@ -9,7 +10,8 @@ namespace Tunnel2.Transport.WebSockets;
 /// <summary>
 /// The bytes of an uplink inside the binary messages of a WebSocket, after its opening handshake. Messages are cut as it suits: the uplink
 /// sees one stream of bytes. It continues where the transport below it does. Pings are answered between two messages, only the last one,
-/// and neither side of the uplink waits for that.
+/// and neither side of the uplink waits for that. A Close of the peer is answered when the uplink ends for it. Then, as after broken
+/// frames, the connection ends so that our Close arrives.
 /// </summary>
 internal sealed class WebSocketTransport : IUplinkTransport
 {
@@ -29,6 +31,13 @@ internal sealed class WebSocketTransport : IUplinkTransport
     private readonly bool _isClient;
     private readonly WebSocketDecoder _decoder;
     private readonly Lock _gate = new();
+    private readonly TimeProvider _timeProvider;
+
+    /// <summary>Our Close has left, or cannot any more.</summary>
+    private readonly TaskCompletionSource _closeLeft = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    /// <summary>The end after the peer's is over.</summary>
+    private readonly TaskCompletionSource _left = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly byte[] _masks = new byte[64 * WebSocketFrameHeader.MaskSize];
 
     /// <summary>Bytes that came with the answer to the opening handshake.</summary>
@@ -43,15 +52,22 @@ internal sealed class WebSocketTransport : IUplinkTransport
     private byte[]? _pong;
     private int _closeWith;
     private bool _hasClosed;
+
+    /// <summary>The peer's Close has come, or a frame that ends the connection: no receive runs below any more.</summary>
+    private bool _peerEnded;
+    private bool _isLeaving;
     private Task _control = Task.CompletedTask;
 
     /// <summary>Takes over a connection after its opening handshake.</summary>
     /// <param name="transport">The connection.</param>
     /// <param name="isClient">Whether this side masks its frames.</param>
     /// <param name="initial">Bytes that arrived after the handshake.</param>
-    public WebSocketTransport(IUplinkTransport transport, bool isClient, ReadOnlyMemory<byte> initial = default)
+    /// <param name="timeProvider">The clock of its end; null: the system's.</param>
+    public WebSocketTransport(
+        IUplinkTransport transport, bool isClient, ReadOnlyMemory<byte> initial = default, TimeProvider? timeProvider = null)
     {
         _transport = transport;
+        _timeProvider = timeProvider ?? TimeProvider.System;
         _isClient = isClient;
         _initial = initial;
         _decoder = new WebSocketDecoder(expectsMask: !isClient);
@@ -112,7 +128,31 @@ internal sealed class WebSocketTransport : IUplinkTransport
     public void ShutdownSend() => Close(NormalClosure);
 
     /// <inheritdoc/>
-    public void Abort() => _transport.Abort();
+    /// <remarks>
+    /// Where the peer has ended, our Close still leaves and the peer has a moment to close (RFC 6455 section 7.1.1): with its bytes
+    /// unread a close is a reset, which may destroy our Close.
+    /// </remarks>
+    public void Abort()
+    {
+        bool isAtOnce;
+        bool begins;
+        lock (_gate)
+        {
+            isAtOnce = !_peerEnded;
+            begins = _peerEnded && !_isLeaving;
+            _isLeaving |= _peerEnded;
+        }
+
+        if (isAtOnce)
+        {
+            _transport.Abort();
+        }
+        else if (begins)
+        {
+            Close(_decoder.CloseCode);
+            _ = LeaveAsync();
+        }
+    }
 
     /// <inheritdoc/>
     public void Discard() => _transport.Discard();
@@ -120,17 +160,18 @@ internal sealed class WebSocketTransport : IUplinkTransport
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        bool isOver;
+        Abort();
+        bool isLeaving;
         Task control;
         lock (_gate)
         {
-            isOver = _hasClosed && _decoder.CloseCode != 0;
+            isLeaving = _isLeaving;
             control = _control;
         }
 
-        if (!isOver)
+        if (isLeaving)
         {
-            Abort();
+            await _left.Task.ConfigureAwait(false);
         }
 
         await control.ConfigureAwait(false);
@@ -185,6 +226,14 @@ internal sealed class WebSocketTransport : IUplinkTransport
         if (_decoder.TakePing() is { } ping)
         {
             Reply(ping);
+        }
+
+        if (_decoder.HasEnded)
+        {
+            lock (_gate)
+            {
+                _peerEnded = true;
+            }
         }
 
         if (_decoder.Fault != WebSocketFault.None)
@@ -281,6 +330,33 @@ internal sealed class WebSocketTransport : IUplinkTransport
                 DropControl();
                 throw;
             }
+
+            if (_hasClosed)
+            {
+                _closeLeft.TrySetResult();
+            }
+        }
+    }
+
+    /// <summary>
+    /// The end of a connection whose peer has ended: our Close, the end of our direction, and what still comes is dropped.
+    /// </summary>
+    private async Task LeaveAsync()
+    {
+        try
+        {
+            using (var limit = new CancellationTokenSource(Lingering.Limit, _timeProvider))
+            using (limit.Token.UnsafeRegister(static transport => ((IUplinkTransport)transport!).Abort(), _transport))
+            {
+                await _closeLeft.Task.ConfigureAwait(false);
+            }
+
+            _transport.ShutdownSend();
+            await Lingering.DropAsync(_transport, _timeProvider).ConfigureAwait(false);
+        }
+        finally
+        {
+            _left.TrySetResult();
         }
     }
 
@@ -294,7 +370,7 @@ internal sealed class WebSocketTransport : IUplinkTransport
         }
 
         _hasClosed = true;
-        return Frame(WebSocketFrameHeader.Close, [(byte)(_closeWith >> 8), (byte)_closeWith]);
+        return Frame(WebSocketFrameHeader.Close, _closeWith == NoCode ? [] : [(byte)(_closeWith >> 8), (byte)_closeWith]);
     }
 
     /// <summary>The connection failed: a send that waits finds that out by itself.</summary>
@@ -314,6 +390,8 @@ internal sealed class WebSocketTransport : IUplinkTransport
                 _isSending = false;
             }
         }
+
+        _closeLeft.TrySetResult();
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
@@ -324,7 +402,7 @@ internal sealed class WebSocketTransport : IUplinkTransport
         var buffer = BufferPool.Shared.Rent(Math.Min(BatchLength, bytes.Length + (messages * WebSocketFrameHeader.MaxSize)));
         try
         {
-            while (!bytes.IsEmpty)
+            while (!bytes.IsEmpty && MaySend())
             {
                 var filled = 0;
                 while (!bytes.IsEmpty && buffer.Length - filled > WebSocketFrameHeader.MaxSize)
@@ -349,6 +427,19 @@ internal sealed class WebSocketTransport : IUplinkTransport
         }
 
         await EndTurnAsync().ConfigureAwait(false);
+        if (!bytes.IsEmpty && Volatile.Read(ref _isLeaving))
+        {
+            throw new IOException("The WebSocket was closed.");
+        }
+    }
+
+    /// <summary>Whether messages may still leave: none after our Close; the uplink learns the reason from its reader.</summary>
+    private bool MaySend()
+    {
+        lock (_gate)
+        {
+            return !_isLeaving && !(_peerEnded && _hasClosed);
+        }
     }
 
     private byte[] Frame(int opcode, ReadOnlySpan<byte> payload)

@@ -21,7 +21,7 @@ public sealed partial class WebSocketOpeningTests
         for (var cut = 0; cut <= Good.Length; cut++)
         {
             await using var peer = new AnsweringPeer(Good, cut);
-            var (transport, failure) = await WebSocketOpening.OpenAsync(peer, _server, isTls: true);
+            var (transport, failure) = await WebSocketOpening.OpenAsync(peer, _server, isTls: true, TimeProvider.System);
             Assert.Null(failure);
             var buffer = new byte[10];
             Assert.Equal(1, await transport!.ReceiveAsync(buffer));
@@ -39,7 +39,7 @@ public sealed partial class WebSocketOpeningTests
     public async Task The_request_is_a_complete_handshake(int port, bool isTls, string host, string server = "tunnel.example.com")
     {
         await using var peer = new AnsweringPeer(Good, 0);
-        await WebSocketOpening.OpenAsync(peer, new ServerEndpoint(server, port), isTls);
+        await WebSocketOpening.OpenAsync(peer, new ServerEndpoint(server, port), isTls, TimeProvider.System);
         Assert.StartsWith($"GET /_tunnel2/uplink HTTP/1.1\r\nHost: {host}\r\n", peer.Request);
         Assert.Contains("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: tunnel2.1\r\n", peer.Request, StringComparison.Ordinal);
         Assert.DoesNotContain("Origin", peer.Request, StringComparison.Ordinal);
@@ -67,7 +67,7 @@ public sealed partial class WebSocketOpeningTests
     public async Task Any_other_answer_is_named(string answer, string words)
     {
         await using var peer = new AnsweringPeer(answer, 0);
-        var (transport, failure) = await WebSocketOpening.OpenAsync(peer, _server, isTls: true);
+        var (transport, failure) = await WebSocketOpening.OpenAsync(peer, _server, isTls: true, TimeProvider.System);
         Assert.Null(transport);
         Assert.Equal(ConnectFailureReason.WebSocketRefused, failure!.Reason);
         Assert.Contains(words, failure.Message, StringComparison.Ordinal);

@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using Tunnel2.Multiplexing.Uplinks;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Sockets;
 using Tunnel2.Transport.Tests.Sockets;
 using Tunnel2.Transport.WebSockets;
@@ -147,6 +148,119 @@ public sealed class WebSocketTransportTests : UplinkTransportContract
         await peer.WriteAsync(Convert.FromHexString(hex));
         Assert.Equal(0, await transport.ReceiveAsync(new byte[10]).AsTask().WaitAsync(Limit));
         Assert.Equal(0, await transport.ReceiveAsync(new byte[10]));
+    }
+
+    [Theory]
+    [InlineData("888000000000", "8800")]
+    [InlineData("88820000000003e8", "880203E8")]
+    [InlineData("88820000000003e9", "880203E9")]
+    [InlineData("8885000000000fa0627965", "88020FA0")]
+    [InlineData("820161", "880203EA")]
+    [InlineData("81810000000061", "880203EB")]
+    public async Task An_end_by_the_peer_is_answered_by_one_close_which_no_reset_follows_although_more_has_come(string hex, string answer)
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        var transport = new WebSocketTransport(new SocketTransport(left), isClient: false);
+        using var peer = new NetworkStream(right, ownsSocket: true);
+        await peer.WriteAsync((byte[])[.. Convert.FromHexString(hex), .. new byte[40_000]]);
+        await EndAsync(transport);
+        Assert.Equal(answer, Convert.ToHexString(await ReadAsync(peer, answer.Length / 2)));
+        Assert.Equal(0, await peer.ReadAsync(new byte[1]).AsTask().WaitAsync(Limit));
+        right.Shutdown(SocketShutdown.Send);
+        await transport.DisposeAsync().AsTask().WaitAsync(Limit);
+    }
+
+    [Fact]
+    public async Task A_close_that_was_sent_first_is_not_repeated()
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        var transport = new WebSocketTransport(new SocketTransport(left), isClient: false);
+        using var peer = new NetworkStream(right, ownsSocket: true);
+        transport.ShutdownSend();
+        Assert.Equal("880203E8", Convert.ToHexString(await ReadAsync(peer, 4)));
+        await peer.WriteAsync(Convert.FromHexString("88820000000003e8"));
+        await EndAsync(transport);
+        Assert.Equal(0, await peer.ReadAsync(new byte[1]).AsTask().WaitAsync(Limit));
+        right.Shutdown(SocketShutdown.Send);
+        await transport.DisposeAsync().AsTask().WaitAsync(Limit);
+    }
+
+    [Fact]
+    public async Task The_answer_to_a_close_leaves_behind_the_message_that_is_on_its_way_and_no_other_one_does()
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        var transport = new WebSocketTransport(new SocketTransport(left), isClient: false);
+        using var peer = new NetworkStream(right, ownsSocket: true);
+        var sending = transport.SendAsync(new byte[32_000_000]).AsTask();
+        Assert.False(sending.IsCompleted);
+        await peer.WriteAsync(Convert.FromHexString("88820000000003e8"));
+        await EndAsync(transport);
+        var received = new MemoryStream();
+        await peer.CopyToAsync(received).WaitAsync(Limit);
+        Assert.InRange(received.Length, 1, 31_000_000);
+        Assert.Equal("880203E8", Convert.ToHexString(received.ToArray().AsSpan()[^4..]));
+        await Assert.ThrowsAsync<IOException>(() => sending.WaitAsync(Limit));
+        right.Shutdown(SocketShutdown.Send);
+        await transport.DisposeAsync().AsTask().WaitAsync(Limit);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(32_000_000)]
+    public async Task A_peer_that_closes_its_WebSocket_and_not_its_connection_is_waited_for_for_a_moment_only(int unread)
+    {
+        var time = new ManualTimeProvider();
+        var (left, right) = await ConnectSocketsAsync();
+        var transport = new WebSocketTransport(new SocketTransport(left), isClient: false, timeProvider: time);
+        using var peer = new NetworkStream(right, ownsSocket: true);
+        var sending = unread > 0 ? transport.SendAsync(new byte[unread]).AsTask() : Task.CompletedTask;
+        await peer.WriteAsync(Convert.FromHexString("88820000000003e8"));
+        await EndAsync(transport);
+        var ending = transport.DisposeAsync().AsTask();
+        Assert.False(ending.IsCompleted);
+        await WaitSignal.UntilAsync(
+            () =>
+            {
+                time.Advance(TimeSpan.FromMilliseconds(250));
+                return ending.IsCompleted;
+            },
+            "the connection has ended");
+        await ending;
+        await (unread > 0 ? Assert.ThrowsAsync<IOException>(() => sending.WaitAsync(Limit)) : sending);
+    }
+
+    [Fact]
+    public async Task A_peer_that_sends_on_after_its_close_is_cut_after_64_KiB()
+    {
+        var (left, right) = await ConnectSocketsAsync();
+        var transport = new WebSocketTransport(new SocketTransport(left), isClient: false, timeProvider: new ManualTimeProvider());
+        using var peer = new NetworkStream(right, ownsSocket: true);
+        await peer.WriteAsync(Convert.FromHexString("88820000000003e8"));
+        await EndAsync(transport);
+        var ending = transport.DisposeAsync().AsTask();
+        await Assert.ThrowsAsync<IOException>(async () =>
+        {
+            while (true)
+            {
+                await peer.WriteAsync(new byte[8 * 1024]);
+            }
+        }).WaitAsync(Limit);
+        await ending.WaitAsync(Limit);
+    }
+
+    /// <summary>What an uplink does when its peer has ended: it reads on until it learns of it, and aborts.</summary>
+    private static async Task EndAsync(WebSocketTransport transport)
+    {
+        try
+        {
+            Assert.Equal(0, await transport.ReceiveAsync(new byte[16 * 1024]).AsTask().WaitAsync(Limit));
+        }
+        catch (IOException)
+        {
+            // The frames were broken, or the code was one of a failure.
+        }
+
+        transport.Abort();
     }
 
     internal override async Task<(IUplinkTransport Left, IUplinkTransport Right)> ConnectAsync()

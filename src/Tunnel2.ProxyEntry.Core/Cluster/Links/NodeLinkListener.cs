@@ -4,6 +4,7 @@ using System.Net.Sockets;
 using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
 using Tunnel2.Protocol.Errors;
@@ -31,8 +32,6 @@ internal sealed class NodeLinkListener : IAsyncDisposable
 
     /// <summary>Of them from one address: a stranger that says nothing must not keep nodes out.</summary>
     private const int MaxOfAddress = 1024;
-
-    private static readonly TimeSpan _lastWords = TimeSpan.FromSeconds(1);
 
     private readonly ProxyEntrySettings _settings;
     private readonly NodeCertificates _certificates;
@@ -230,7 +229,9 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             Refuse(transport, reject.Text);
             await transport.SendAsync(reject.ToFrame()).ConfigureAwait(false);
             transport.ShutdownSend();
-            await LingerAsync(transport).ConfigureAwait(false);
+
+            // A close at once could destroy the refusal that was just sent.
+            await Lingering.DropAsync(transport, _timeProvider).ConfigureAwait(false);
             return;
         }
 
@@ -317,25 +318,6 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             NodeLinkLog.AcceptedLinkClosed(_logger, node, reason);
             _links.TryRemove(uplink, out _);
             ended.SetResult();
-        }
-    }
-
-    /// <summary>A close at once could destroy the refusal that was just sent.</summary>
-    private async Task LingerAsync(TlsTransport transport)
-    {
-        using var deadline = new CancellationTokenSource(_lastWords, _timeProvider);
-        using var registration = deadline.Token.UnsafeRegister(static state => ((TlsTransport)state!).Abort(), transport);
-        var buffer = new byte[1024];
-        try
-        {
-            while (await transport.ReceiveAsync(buffer).ConfigureAwait(false) > 0)
-            {
-                // What it has sent is of no interest.
-            }
-        }
-        catch (IOException)
-        {
-            // The peer is gone.
         }
     }
 }

@@ -82,7 +82,7 @@ internal sealed class WebSocketUplinks
             handshake = _limits.Handshakes.Add(bytes, place);
             var peer = new UplinkPeer(
                 address, Connected: _timeProvider.GetTimestamp(), Handshake: handshake, NeedsToken: NeedsToken(request, transport));
-            var webSocket = new WebSocketTransport(bytes, isClient: false);
+            var webSocket = new WebSocketTransport(bytes, isClient: false, timeProvider: _timeProvider);
             await _acceptor.ServeAsync(webSocket, peer, transport.Stopping).ConfigureAwait(false);
         }
         catch (IOException)

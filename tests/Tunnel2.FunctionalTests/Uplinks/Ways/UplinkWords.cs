@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -15,13 +16,24 @@ internal static class UplinkWords
     /// <summary>Says HELLO in one message and reads the answer, which is a REJECT.</summary>
     public static async Task<RejectCode> HelloAsync(RawConnection connection)
     {
+        var frame = await AskAsync(connection);
+        Assert.Equal((byte)FrameType.Reject, frame[3]);
+        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(frame.AsSpan(FrameHeader.Size), out var reject));
+        return reject!.Code;
+    }
+
+    /// <summary>Says HELLO in one message and reads the answer, which is a WELCOME.</summary>
+    public static async Task WelcomeAsync(RawConnection connection) =>
+        Assert.Equal((byte)FrameType.Welcome, (await AskAsync(connection))[3]);
+
+    private static async Task<byte[]> AskAsync(RawConnection connection)
+    {
         var hello = Hello("web");
         Assert.InRange(hello.Length, 1, 125);
         await connection.WriteAsync((byte[])[0x82, (byte)(0x80 | hello.Length), 0, 0, 0, 0, .. hello]);
         var head = await connection.ReadExactlyAsync(2);
-        var frame = await connection.ReadExactlyAsync(head[1]);
-        Assert.Equal((0x82, (byte)FrameType.Reject), (head[0], frame[3]));
-        Assert.Equal(ProtocolError.None, RejectMessage.TryRead(frame.AsSpan(FrameHeader.Size), out var reject));
-        return reject!.Code;
+        Assert.Equal(0x82, head[0]);
+        var length = head[1] == 126 ? BinaryPrimitives.ReadUInt16BigEndian(await connection.ReadExactlyAsync(2)) : head[1];
+        return await connection.ReadExactlyAsync(length);
     }
 }

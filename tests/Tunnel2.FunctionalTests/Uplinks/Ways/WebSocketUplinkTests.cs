@@ -179,6 +179,35 @@ public sealed class WebSocketUplinkTests
         await tunnel.Entry.WaitForSessionsAsync(0);
     }
 
+    [Theory]
+    [InlineData(false, "88820000000003E8", "880203E8")]
+    [InlineData(true, "88820000000003E8", "880203E8")]
+    [InlineData(true, "888000000000", "8800")]
+    [InlineData(true, "81810000000061", "880203EB")]
+    [InlineData(false, "820161", "880203EA")]
+    [InlineData(true, "C28100000000", "880203EA")]
+    public async Task An_end_by_the_agent_or_by_what_changes_its_frames_is_answered_by_a_close_and_no_reset(
+        bool isSession, string hex, string answer)
+    {
+        await using var tunnel = await WaysTunnel.StartAsync();
+        await using var agent = await RawHttpClient.ConnectAsync(tunnel.Entry.Http);
+        await agent.SendRequestAsync("/_tunnel2/uplink", "localhost", "GET", Ours);
+        Assert.Equal(101, (await agent.ReadHeadAsync()).StatusCode);
+        if (isSession)
+        {
+            await UplinkWords.WelcomeAsync(agent);
+            await tunnel.Entry.WaitForSessionsAsync(1);
+        }
+
+        await agent.WriteAsync((byte[])[.. Convert.FromHexString(hex), .. new byte[30_000]]);
+        var rest = Convert.ToHexString(await agent.ReadToEndAsync());
+        Assert.Equal(ConnectionEnding.Fin, agent.Ending);
+        Assert.EndsWith(answer, rest, StringComparison.Ordinal);
+        await agent.ShutdownSendAsync();
+        await tunnel.Entry.WaitForSessionsAsync(0);
+        tunnel.Entry.Log.AssertNoErrors();
+    }
+
     [Fact]
     public async Task A_connection_that_says_nothing_ends_with_the_handshakes_time()
     {
