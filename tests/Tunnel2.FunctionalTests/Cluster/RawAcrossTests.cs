@@ -113,6 +113,47 @@ public sealed class RawAcrossTests(PostgresServer server) : IClassFixture<Postgr
         await broken.WaitAsync();
     }
 
+    [Theory]
+    [InlineData(0, true)]
+    [InlineData(0, false)]
+    [InlineData(1, true)]
+    [InlineData(1, false)]
+    public async Task Half_a_connection_that_is_silent_for_too_long_is_cut_by_either_node(int cutting, bool endsVisitor)
+    {
+        var cut = new WaitSignal("the connection was cut");
+        await using var service = RawTcpServer.Start(async visitor =>
+        {
+            await visitor.WriteAsync("hello");
+            if (endsVisitor)
+            {
+                Assert.Equal(ConnectionEnding.Fin, await visitor.WaitForEndAsync());
+                await cut.WaitAsync();
+                return;
+            }
+
+            await visitor.ShutdownSendAsync();
+            Assert.Equal(ConnectionEnding.Reset, await visitor.WaitForEndAsync());
+            cut.Set();
+        });
+        var ports = TcpTunnel.Ports();
+        await using var cluster = await RealCluster.StartAsync(
+            server, 2, node => [ports, "Tcp:Listen=127.0.0.{node}", node == cutting ? "Tcp:HalfClosed=1s" : "Tcp:HalfClosed=off"]);
+        var port = await PortAsync(await StartAsync(cluster, service, SessionKind.Tcp, 0));
+        await using var visitor = await VisitAsync(2, port);
+        await visitor.ReadExactlyAsync(5);
+        if (endsVisitor)
+        {
+            await visitor.ShutdownSendAsync();
+            Assert.Equal(ConnectionEnding.Reset, await visitor.WaitForEndAsync());
+            cut.Set();
+        }
+        else
+        {
+            Assert.Equal(ConnectionEnding.Fin, await visitor.WaitForEndAsync());
+            await cut.WaitAsync();
+        }
+    }
+
     [Fact]
     public async Task The_service_and_the_records_get_the_visitors_own_address()
     {

@@ -40,6 +40,10 @@ internal sealed class RealCluster : IAsyncDisposable
     public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, params string[] settings) =>
         StartAsync(server, nodes, null, _ => settings);
 
+    /// <summary>Starts nodes, each with settings of its own.</summary>
+    public static Task<RealCluster> StartAsync(PostgresServer server, int nodes, Func<int, string[]> settings) =>
+        StartAsync(server, nodes, null, settings);
+
     /// <summary>Starts nodes that are announced to agents.</summary>
     /// <param name="server">The database.</param>
     /// <param name="zones">The zone of each node.</param>

@@ -350,6 +350,48 @@ public sealed class TcpTunnelTests
             TcpTunnel.Setup("Tcp:HalfClosed=1s") with { EntryTime = time });
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Bytes_of_the_direction_that_is_open_begin_the_wait_for_half_a_connection_anew(bool endsVisitor)
+    {
+        var time = new ManualTimeProvider();
+        var other = new TaskCompletionSource<RawConnection>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var over = new WaitSignal("the test is over");
+        await TunnelFixture.RunAsync(
+            async service =>
+            {
+                await service.WriteAsync("hello");
+                other.SetResult(service);
+                await over.WaitAsync();
+            },
+            async tunnel =>
+            {
+                await using var visitor = await TcpTunnel.VisitAsync(tunnel);
+                await visitor.ReadExactlyAsync(5);
+                var (ended, open) = endsVisitor ? (visitor, await other.Task) : (await other.Task, (RawConnection)visitor);
+                await ended.ShutdownSendAsync();
+                Assert.Equal(ConnectionEnding.Fin, await open.WaitForEndAsync());
+                var before = time.GetTimestamp();
+                for (var i = 0; i < 4; i++)
+                {
+                    var last = time.GetTimestamp();
+                    await TcpTunnel.AdvanceUntilAsync(
+                        time, () => time.GetElapsedTime(last) >= TimeSpan.FromSeconds(1.4), "a part of the limit has passed");
+                    await open.WriteAsync("more!");
+                    Assert.Equal("more!"u8.ToArray(), await ended.ReadExactlyAsync(5));
+                }
+
+                Assert.True(time.GetElapsedTime(before) > TimeSpan.FromSeconds(5));
+                var cut = ended.WaitForEndAsync();
+                Assert.False(cut.IsCompleted);
+                await TcpTunnel.AdvanceUntilAsync(time, () => cut.IsCompleted, "the connection is cut");
+                Assert.Equal(ConnectionEnding.Reset, await cut);
+                over.Set();
+            },
+            TcpTunnel.Setup("Tcp:HalfClosed=2s") with { EntryTime = time });
+    }
+
     [Fact]
     public Task A_request_of_http_to_the_name_gets_no_answer_of_the_service() => TunnelFixture.RunAsync(
         static service => service.WaitForEndAsync(),
