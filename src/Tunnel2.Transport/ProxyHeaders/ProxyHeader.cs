@@ -27,6 +27,12 @@ internal static class ProxyHeader
     private const byte ProxyCommand = 0x21;
     private const byte Tcp4 = 0x11;
     private const byte Tcp6 = 0x21;
+
+    /// <summary>AF_UNIX. Receivers have to refuse the values beyond it, and in a check by the balancer to ignore them.</summary>
+    private const int HighestFamily = 3;
+
+    /// <summary>DGRAM.</summary>
+    private const int HighestTransport = 2;
     private const int Addresses4 = 12;
     private const int Addresses6 = 36;
 
@@ -122,7 +128,9 @@ internal static class ProxyHeader
 
         var (command, family) = (received[12], received[13]);
         length = BinaryHeader + BinaryPrimitives.ReadUInt16BigEndian(received[14..]);
-        if (command is not (LocalCommand or ProxyCommand) || length > MaxLength)
+        var isKnown = command == LocalCommand
+            || (command == ProxyCommand && family >> 4 <= HighestFamily && (family & 0x0f) <= HighestTransport);
+        if (!isKnown || length > MaxLength)
         {
             return ProxyHeaderStatus.Invalid;
         }

@@ -54,6 +54,7 @@ public sealed class ProxyHeaderTests
     [InlineData(Signature + "2011000CCB007107C6336401126701BB")]
     [InlineData(Signature + "213100020000")] // a Unix socket
     [InlineData(Signature + "21120000")] // UDP
+    [InlineData(Signature + "20FF0000")] // a check, of which the family is ignored
     public void A_binary_header_of_no_client_or_of_another_network_gives_no_address(string hex)
     {
         var bytes = Convert.FromHexString(hex);
@@ -88,6 +89,9 @@ public sealed class ProxyHeaderTests
     [InlineData(Signature + "22")] // an unknown command
     [InlineData(Signature + "2111000BCB007107C633640112670101")] // too short for its addresses
     [InlineData(Signature + "2111FFFF")] // too long
+    [InlineData(Signature + "21410000")] // a family that no specification has
+    [InlineData(Signature + "21130000")] // a transport that none has
+    [InlineData(Signature + "21F10000")]
     public void A_binary_header_that_breaks_the_rules_is_none(string hex) =>
         Assert.Equal(ProxyHeaderStatus.Invalid, ProxyHeader.Read(Convert.FromHexString(hex), out _, out _, out _));
 
