@@ -46,6 +46,9 @@ internal static class KestrelSetup
     {
         kestrel.AddServerHeader = false;
 
+        // A balancer that ends TLS passes on what its visitors sent; whether a connection is encrypted is known without that.
+        kestrel.AllowAlternateSchemes = true;
+
         // The backend decides about sizes and rates, and the watchdog about stalled bodies.
         kestrel.Limits.MaxRequestBodySize = settings.MaxRequestBodyBytes;
         kestrel.Limits.MinRequestBodyDataRate = null;

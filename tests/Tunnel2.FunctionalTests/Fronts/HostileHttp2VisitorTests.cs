@@ -125,6 +125,11 @@ public sealed class HostileHttp2VisitorTests
         ["a space in a name"] = ("400", static id => Frame(1, 5, id, Block(("x a", "b")))),
         ["an authority with an empty port"] = (
             "RST 1", static id => Frame(1, 5, id, PlainHpack.Encode(Http2Visitor.Request(false, authority: TunnelFixture.Host + ":")))),
+        ["the scheme https without TLS, as behind a balancer that ends it"] = ("200", static id => Frame(
+            1, 5, id, PlainHpack.Encode(Http2Visitor.Request(isTls: true)))),
+        ["a scheme that is none of HTTP"] = ("400", static id => Frame(
+            1, 5, id, PlainHpack.Encode(
+                [(":method", "GET"), (":scheme", "ftp"), (":authority", TunnelFixture.Host), (":path", "/")]))),
         ["a host in a field that is not the authority"] = ("200", static id => Frame(1, 5, id, Block(("host", "other.localhost")))),
     };
 

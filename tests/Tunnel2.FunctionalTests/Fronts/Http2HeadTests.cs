@@ -49,6 +49,26 @@ public sealed class Http2HeadTests
             Assert.Equal(400, answer.Status);
         });
 
+    /// <summary>What a visitor, or a balancer that ends TLS, writes as the scheme says nothing about the connection.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public Task The_scheme_that_a_visitor_writes_is_not_believed(bool isTls) => FrontVisitor.RunRawAsync(
+        [],
+        Mirror.ServeAsync,
+        async tunnel =>
+        {
+            await using var visitor = await Http2Visitor.ConnectAsync(isTls ? tunnel.Entry.Https : tunnel.Entry.Http, isTls);
+            foreach (var written in new[] { !isTls, isTls, !isTls })
+            {
+                var answer = await visitor.ExchangeAsync(Http2Visitor.Request(written));
+                Assert.Equal(200, answer.Status);
+                var scheme = isTls ? "https" : "http";
+                Assert.Contains($"\r\nX-Forwarded-Proto: {scheme}\r\n", answer.Body, StringComparison.OrdinalIgnoreCase);
+                Assert.Contains($";proto={scheme}\r\n", answer.Body, StringComparison.OrdinalIgnoreCase);
+            }
+        });
+
     /// <summary>Compressed, each of them can come in a hundred bytes.</summary>
     [Fact]
     public async Task Large_heads_of_running_requests_have_a_share_of_the_memory_and_the_next_is_refused()

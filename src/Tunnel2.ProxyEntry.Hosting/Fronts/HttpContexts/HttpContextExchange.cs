@@ -215,7 +215,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         var features = _http.Features;
         var request = features.GetRequiredFeature<IHttpRequestFeature>();
         _forwarding ??= new ForwardingFields(
-            _http.Connection.RemoteIpAddress, _http.Connection.LocalPort, request.Scheme == Uri.UriSchemeHttps, _settings.TrustedProxies);
+            _http.Connection.RemoteIpAddress, _http.Connection.LocalPort, RequestScheme.IsTls(features), _settings.TrustedProxies);
         _loop ??= features.Get<ILoopFeature>();
         _link ??= features.Get<Http2Link>();
         _fault = null;
@@ -227,7 +227,8 @@ internal sealed class HttpContextExchange : VisitorExchange
             && (features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true }
                 || features.Get<IHttpRequestTrailersFeature>() is { Available: true, Trailers.Count: > 0 });
         var broken = _headers.Read(request.Headers, request.Method, request.RawTarget, _settings)
-            ?? (request.Headers.ContentLength == ContentLengthText.Broken ? ProxyError.BadRequest : null);
+            ?? (request.Headers.ContentLength == ContentLengthText.Broken || !RequestScheme.IsOfHttp(request.Scheme)
+                ? ProxyError.BadRequest : null);
         if (broken is not null)
         {
             _fault = broken;
@@ -273,7 +274,7 @@ internal sealed class HttpContextExchange : VisitorExchange
     {
         var method = _connect is null ? _http.Request.Method : ExtendedConnect.BackendMethod;
         var flags = IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None;
-        writer.BeginRequest(flags, method, _http.Request.Scheme, _authority, _forwardedTarget);
+        writer.BeginRequest(flags, method, RequestScheme.Of(IsTls), _authority, _forwardedTarget);
         _headers.Write(ref writer, _forwarding!, Extras, GoesToNode);
         _connect?.WriteRequestFields(ref writer);
         Extras?.WriteRequestFields(ref writer);
