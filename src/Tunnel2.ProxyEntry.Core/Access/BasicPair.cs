@@ -25,7 +25,14 @@ internal static class BasicPair
             return -1;
         }
 
-        var status = Base64.DecodeFromUtf8(value[Scheme.Length..].Trim(" "u8), destination, out _, out var length);
+        // The decoder passes over white space, which is no part of base64 (RFC 4648 section 3.3) and would make a login of two values.
+        var encoded = value[Scheme.Length..].Trim(" "u8);
+        if (encoded.ContainsAny(" \t\r\n"u8))
+        {
+            return -1;
+        }
+
+        var status = Base64.DecodeFromUtf8(encoded, destination, out _, out var length);
         if (status != OperationStatus.Done)
         {
             return -1;

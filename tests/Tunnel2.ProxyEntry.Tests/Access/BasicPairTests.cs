@@ -31,6 +31,12 @@ public sealed class BasicPairTests
     [InlineData("Basic YWxpY2U6c2VjcmV0AA==")]
     [InlineData("Basic YWxpY2U6c2VjCXJldA==")]
     [InlineData("Basic YWx/aWNlOnNlY3JldA==")]
+    [InlineData("Basic YWxpY2U6 c2VjcmV0")]
+    [InlineData("Basic YWxpY2U6c2VjcmV0\t")]
+    [InlineData("Basic \tYWxpY2U6c2VjcmV0")]
+    [InlineData("Basic YWxpY2U6\r\nc2VjcmV0")]
+    [InlineData("Basic YTpiOmM =")]
+    [InlineData("Basic YTpiOmM= =")]
     public void What_is_no_pair_is_none(string value) =>
         Assert.Equal(-1, BasicPair.TryDecode(Encoding.ASCII.GetBytes(value), new byte[BasicPair.LongestValue], out _));
 
