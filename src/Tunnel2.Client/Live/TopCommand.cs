@@ -23,6 +23,9 @@ internal sealed class TopCommand
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan _longestDelay = TimeSpan.FromSeconds(5);
 
+    /// <summary>By less than this the server's clock differs only because its messages take time.</summary>
+    private static readonly TimeSpan _clockSlack = TimeSpan.FromSeconds(10);
+
     /// <summary>Subscriptions change no more often than the hub accepts, however fast keys come.</summary>
     private static readonly TimeSpan _choiceEvery = TimeSpan.FromMilliseconds(250);
 
@@ -34,6 +37,7 @@ internal sealed class TopCommand
     private readonly ITerminal? _terminal;
     private Action _quit = static () => { };
     private TimeSpan _clockOffset;
+    private long? _lastSecondUs;
     private string? _note;
     private string? _followed;
     private long? _followedAt;
@@ -245,6 +249,7 @@ internal sealed class TopCommand
                         break;
                 }
 
+                FollowClock();
                 receiving = connection.ReceiveAsync(stop);
             }
 
@@ -333,6 +338,19 @@ internal sealed class TopCommand
 
     private static bool IsChannelPart(string name) =>
         name.Length > 0 && name.All(static c => char.IsAsciiLetterOrDigit(c) || c is '-' or '~');
+
+    /// <summary>
+    /// The server's clock may be set while this looks at it: a second that it reports has ended just now.
+    /// </summary>
+    private void FollowClock()
+    {
+        if (Panel.Change(static state => state.SecondEndedUs) is { } ended && ended != _lastSecondUs)
+        {
+            _lastSecondUs = ended;
+            var ahead = TimeSpan.FromMicroseconds(ended - ServerNow());
+            _clockOffset += ahead.Duration() < _clockSlack ? TimeSpan.Zero : ahead;
+        }
+    }
 
     private long ServerNow() => (_time.GetUtcNow() + _clockOffset - DateTimeOffset.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
 

@@ -69,6 +69,9 @@ internal sealed class TopState
     /// <summary>Whether messages come: otherwise nothing is known of the present.</summary>
     public bool IsFollowed => IsConnected && !IsPaused;
 
+    /// <summary>When the last second ended that the server has reported as it passed, µs since 1970 by its clock; null: none has.</summary>
+    public long? SecondEndedUs { get; private set; }
+
     /// <summary>Clears the state for a new connection, whose messages are complete by themselves.</summary>
     public void Clear()
     {
@@ -77,6 +80,7 @@ internal sealed class TopState
         _sessions.Clear();
         _nodes.Clear();
         Array.Clear(_node);
+        SecondEndedUs = null;
         Watch(null);
     }
 
@@ -113,7 +117,9 @@ internal sealed class TopState
 
                     break;
                 case "message":
-                    Take(root.GetProperty("channel").GetString()!, root.GetProperty("key").GetString(), root.GetProperty("data"));
+                    Take(
+                        root.GetProperty("channel").GetString()!, root.GetProperty("key").GetString(), root.GetProperty("data"),
+                        isNew: true);
                     break;
                 case "removed":
                     if (SessionOf(root.GetProperty("channel").GetString()!) is (var node, var name, _))
@@ -149,7 +155,7 @@ internal sealed class TopState
         }
     }
 
-    private void Take(string channel, string? key, JsonElement data)
+    private void Take(string channel, string? key, JsonElement data, bool isNew = false)
     {
         switch (channel)
         {
@@ -163,6 +169,7 @@ internal sealed class TopState
                 if (Array.IndexOf(TopFigures.WindowKeys, key) is >= 0 and var window)
                 {
                     _node[window] = TopStatistics.Read(data);
+                    SecondEndedUs = isNew && window == 0 ? _node[window]?.EndUs : SecondEndedUs;
                 }
 
                 Missed = data.GetProperty("missed").GetInt64() + data.GetProperty("dropped").GetInt64();

@@ -92,6 +92,25 @@ public sealed class TopCommandTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task The_clock_of_a_server_may_be_set_while_it_is_looked_at()
+    {
+        Task<int> running = await StartAsync(Command());
+        foreach (int hours in new[] { -1, 0, 3 })
+        {
+            long start = (_time.GetUtcNow() + TimeSpan.FromHours(hours)).ToUnixTimeSeconds();
+            await _hub.SayAsync(
+                $$$"""{"type":"message","channel":"node.stats","key":"1s","seq":1,"data":{"startUs":{{{start}}}000000,"seconds":1,"""
+                    + $$$"""
+                    "requests":{{{20 + hours}}},"errors":0,"bytesIn":0,"bytesOut":0,"p50Us":1,"p95Us":1,"p99Us":1,"missed":0,"dropped":0}}
+                    """);
+            await SeeAsync(text => text.Contains(FormattableString.Invariant($"  {20 + hours} req/s"), StringComparison.Ordinal));
+        }
+
+        await _stop.CancelAsync();
+        Assert.Equal(0, await running);
+    }
+
+    [Fact]
     public async Task A_lost_connection_is_said_and_made_again()
     {
         Task<int> running = await StartAsync(Command());
