@@ -292,16 +292,19 @@ internal sealed class FileConnection
 
     private FileConditions ReadConditions() => new()
     {
-        IfMatch = FindList("If-Match"u8),
-        IfNoneMatch = FindList("If-None-Match"u8),
+        IfMatch = Find("If-Match"u8),
+        IfNoneMatch = Find("If-None-Match"u8),
         IfModifiedSince = Find("If-Modified-Since"u8),
         IfUnmodifiedSince = Find("If-Unmodified-Since"u8),
         IfRange = Find("If-Range"u8),
         Range = Find("Range"u8),
     };
 
-    /// <summary>All lines of a field that is a list; null: there is none.</summary>
-    private string? FindList(ReadOnlySpan<byte> name)
+    /// <summary>
+    /// All lines of a field, as a list; null: there is none. A field that is none and is given twice so becomes neither a range nor a date,
+    /// which has no effect: of two answers that would suit one of them each, the whole file suits both.
+    /// </summary>
+    private string? Find(ReadOnlySpan<byte> name)
     {
         string? list = null;
         foreach (ref readonly var field in _parser.Fields)
@@ -314,19 +317,6 @@ internal sealed class FileConnection
         }
 
         return list;
-    }
-
-    private string? Find(ReadOnlySpan<byte> name)
-    {
-        foreach (ref readonly var field in _parser.Fields)
-        {
-            if (Ascii.EqualsIgnoreCase(field.Name(_buffer), name))
-            {
-                return Encoding.Latin1.GetString(field.Value(_buffer));
-            }
-        }
-
-        return null;
     }
 
     private static string Show(DateTime time) => time.ToString("R", CultureInfo.InvariantCulture);

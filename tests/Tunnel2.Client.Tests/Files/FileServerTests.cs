@@ -199,6 +199,20 @@ public sealed class FileServerTests : IAsyncDisposable
         }
     }
 
+    [Theory]
+    [InlineData("Range: bytes=0-1\r\nRange: bytes=3-4\r\n")]
+    [InlineData("Range: bytes=0-1\r\nrange: bytes=0-1\r\n")]
+    [InlineData("Range: bytes=20-\r\nRange: bytes=0-1\r\n")]
+    [InlineData("Range: bytes=0-1\r\nIf-Range: \"x\"\r\nIf-Range: \"y\"\r\n")]
+    [InlineData("If-Modified-Since: Fri, 31 Dec 9999 23:59:59 GMT\r\nIf-Modified-Since: Fri, 31 Dec 9999 23:59:59 GMT\r\n")]
+    public async Task A_condition_that_is_no_list_and_is_given_twice_has_no_effect(string fields)
+    {
+        Start();
+        string answer = await SendRawAsync($"GET /digits.txt HTTP/1.1\r\nHost: files\r\n{fields}Connection: close\r\n\r\n");
+        Assert.StartsWith("HTTP/1.1 200 ", answer, StringComparison.Ordinal);
+        Assert.EndsWith("\r\n\r\n0123456789", answer, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task Conditions()
     {
