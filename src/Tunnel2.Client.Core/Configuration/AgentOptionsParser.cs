@@ -310,7 +310,7 @@ internal static class AgentOptionsParser
         {
             if (token is not null)
             {
-                Note(TokenFile.Flag, "cannot go with --token; give one of them", mistakes);
+                Note(TokenFile.Flag, $"cannot go with {input.OriginOf("--token")}; give one of them", mistakes);
                 return token;
             }
 

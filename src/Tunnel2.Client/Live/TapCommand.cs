@@ -1,5 +1,6 @@
 using System.Text;
 using Tunnel2.Client.CommandLine;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
 using Tunnel2.Telemetry.EventRing;
@@ -35,7 +36,9 @@ internal static class TapCommand
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            await error.WriteLineAsync($"tunnel2: {PlainText.Clean(exception.Message)}");
+            // The system's words for a folder are those for a file that may not be read.
+            await error.WriteLineAsync("tunnel2: " + PlainText.Clean(options.ReplayFile is { } path && Directory.Exists(path)
+                ? $"{path}: cannot be read: {TextFile.Reason(path, exception)}" : exception.Message));
             return AgentExitCode.InternalError;
         }
     }

@@ -149,6 +149,15 @@ public sealed class StatsTests : IDisposable
         Assert.Equal(3, _output.Lines.Length);
     }
 
+    [Theory]
+    [InlineData("stats", "/")]
+    [InlineData("tap", "--replay", "/")]
+    public async Task A_folder_in_the_place_of_a_recording_is_called_one(params string[] args)
+    {
+        Assert.Equal(1, await TapCommand.RunAsync(args, _output, _error, CancellationToken.None));
+        Assert.Contains("/: cannot be read: it is a folder, not a file", _error.Text, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task The_requests_of_a_ring_are_routed_to_partitions_with_the_same_result()
     {
