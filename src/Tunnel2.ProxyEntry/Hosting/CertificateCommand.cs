@@ -30,6 +30,12 @@ internal static class CertificateCommand
 
         try
         {
+            if (Directory.Exists(path))
+            {
+                error.WriteLine($"tunnel2-entry: {path} cannot be written: it is a folder, not a file");
+                return ExitFailed;
+            }
+
             if (File.Exists(path))
             {
                 // Agents may trust the existing one.
@@ -52,10 +58,16 @@ internal static class CertificateCommand
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            error.WriteLine($"tunnel2-entry: {exception.Message}");
+            // The system names the file beside it that is written first.
+            error.WriteLine($"tunnel2-entry: {path} cannot be written: {Reason(path, exception)}");
             return ExitFailed;
         }
     }
+
+    private static string Reason(string path, Exception exception) =>
+        !Directory.Exists(Path.GetDirectoryName(Path.GetFullPath(path))) ? "its folder is not there"
+            : exception is UnauthorizedAccessException ? "its folder may not be written"
+            : exception.Message.ReplaceLineEndings(" ");
 
     /// <returns>What is wrong with the words; null: nothing.</returns>
     private static string? Read(string[] args, List<string> names, out string path)

@@ -77,8 +77,20 @@ public sealed class CertificateCommandTests : IDisposable
     [Fact]
     public void A_place_that_cannot_be_written_is_said()
     {
-        Assert.Equal(1, Run("certificate", "create", "--host", "entry", "--out", Path.Combine(_folder, "no", "folder", "uplink.pem")));
-        Assert.NotEqual("", _error.ToString());
+        var path = Path.Combine(_folder, "no", "folder", "uplink.pem");
+        Assert.Equal(1, Run("certificate", "create", "--host", "entry", "--out", path));
+        Assert.Equal(
+            $"tunnel2-entry: {path} cannot be written: its folder is not there", _error.ToString().Trim());
+    }
+
+    [Fact]
+    public void A_folder_in_the_place_of_the_certificate_is_called_one_and_nothing_is_left_beside_it()
+    {
+        var path = Path.Combine(_folder, "uplink.pem");
+        Directory.CreateDirectory(path);
+        Assert.Equal(1, Run("certificate", "create", "--host", "entry", "--out", path));
+        Assert.Equal($"tunnel2-entry: {path} cannot be written: it is a folder, not a file", _error.ToString().Trim());
+        Assert.Equal([path], Directory.GetFileSystemEntries(_folder));
     }
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
