@@ -53,18 +53,14 @@ public sealed class TestSigningKey : IDisposable
     /// <param name="claims">The claims.</param>
     /// <param name="header">Members of the header to add or to replace; null as a value leaves one out.</param>
     public string Sign(
-        string algorithm, IReadOnlyDictionary<string, object> claims, params (string Name, object? Value)[] header)
+        string algorithm, IReadOnlyDictionary<string, object> claims, params (string Name, object? Value)[] header) =>
+        SignContent(algorithm, ContentOf(algorithm, claims, [("kid", Id), .. header]));
+
+    /// <summary>Signs a token with claims of any text.</summary>
+    public string SignText(string algorithm, string claims)
     {
-        var content = ContentOf(algorithm, claims, [("kid", Id), .. header]);
-        var bytes = Encoding.ASCII.GetBytes(content);
-        var hash = new HashAlgorithmName("SHA" + algorithm[2..]);
-        var signature = algorithm[0] switch
-        {
-            'R' => _rsa!.SignData(bytes, hash, RSASignaturePadding.Pkcs1),
-            'P' => _rsa!.SignData(bytes, hash, RSASignaturePadding.Pss),
-            _ => _ec!.SignData(bytes, hash),
-        };
-        return $"{content}.{Base64Url.EncodeToString(signature)}";
+        var header = Encode(new Dictionary<string, object> { ["alg"] = algorithm, ["typ"] = "JWT", ["kid"] = Id });
+        return SignContent(algorithm, $"{header}.{Base64Url.EncodeToString(Encoding.UTF8.GetBytes(claims))}");
     }
 
     /// <summary>A token with a signature of any bytes.</summary>
@@ -83,6 +79,19 @@ public sealed class TestSigningKey : IDisposable
     {
         _rsa?.Dispose();
         _ec?.Dispose();
+    }
+
+    private string SignContent(string algorithm, string content)
+    {
+        var bytes = Encoding.ASCII.GetBytes(content);
+        var hash = new HashAlgorithmName("SHA" + algorithm[2..]);
+        var signature = algorithm[0] switch
+        {
+            'R' => _rsa!.SignData(bytes, hash, RSASignaturePadding.Pkcs1),
+            'P' => _rsa!.SignData(bytes, hash, RSASignaturePadding.Pss),
+            _ => _ec!.SignData(bytes, hash),
+        };
+        return $"{content}.{Base64Url.EncodeToString(signature)}";
     }
 
     private static string ContentOf(

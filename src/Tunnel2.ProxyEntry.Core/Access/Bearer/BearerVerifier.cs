@@ -201,7 +201,8 @@ internal sealed class BearerVerifier : IDisposable
         {
             var jwt = new JsonWebToken(token.Text);
             var now = _time.GetUtcNow();
-            if (!IsMeant(jwt, rule) || jwt.ValidTo == DateTime.MinValue || jwt.ValidFrom > (now + Skew).UtcDateTime)
+            if (!TokenClaims.AreWellFormed(jwt) || !IsMeant(jwt, rule) || jwt.ValidTo == DateTime.MinValue
+                || jwt.ValidFrom > (now + Skew).UtcDateTime)
             {
                 return new TokenVerdict(TokenState.Invalid);
             }

@@ -60,10 +60,13 @@ internal sealed class KeySet
     public IReadOnlyList<SecurityKey> Find(string id, string algorithm) =>
         [.. _keys.Where(key => (id.Length == 0 || key.Kid == id) && Suits(key, algorithm)).Take(MostTries)];
 
-    /// <summary>A key of a kind with which a signature cannot be made by those who know the public part.</summary>
+    /// <summary>
+    /// A key of a kind with which a signature cannot be made by those who know the public part, and that is for signatures (RFC 7517, 4.2
+    /// and 4.3).
+    /// </summary>
     private static bool CanCheck(JsonWebKey key)
     {
-        if (!string.IsNullOrEmpty(key.Use) && key.Use != "sig")
+        if (key.Use is not (null or "sig") || (key.KeyOps.Count > 0 && !key.KeyOps.Contains("verify")))
         {
             return false;
         }

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Security.Cryptography;
 using System.Text;
+using System.Text.Json;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.ProxyEntry.Access.Bearer;
 using Tunnel2.ProxyEntry.Access.Keys;
@@ -119,6 +120,55 @@ public sealed class BearerVerifierTests : IDisposable
             _time.Advance(IssuerKeys.Pause);
             await ExpectAsync(TokenState.Invalid, _rsa.Sign("RS256", Claims()));
         }
+    }
+
+    [Theory]
+    [InlineData("""{"key_ops":["sign"]}""", false)]
+    [InlineData("""{"key_ops":["encrypt","wrapKey"]}""", false)]
+    [InlineData("""{"use":"sig","key_ops":["sign"]}""", false)]
+    [InlineData("""{"use":"enc","key_ops":["verify"]}""", false)]
+    [InlineData("""{"use":"SIG"}""", false)]
+    [InlineData("""{"use":""}""", false)]
+    [InlineData("""{"key_ops":["verify"]}""", true)]
+    [InlineData("""{"key_ops":["sign","verify"]}""", true)]
+    public async Task A_key_checks_signatures_where_its_use_and_its_operations_say_so(string members, bool isRight)
+    {
+        using var other = TestSigningKey.Ec("other", ECCurve.NamedCurves.nistP256);
+        var jwk = _rsa.ToJwk().Replace("\"use\":\"sig\"", members[1..^1], StringComparison.Ordinal);
+        _issuer.Keys = TestSigningKey.ToSet(jwk, other.ToJwk());
+        await ExpectAsync(isRight ? TokenState.Right : TokenState.Invalid, _rsa.Sign("RS256", Claims()));
+    }
+
+    [Theory]
+    [InlineData("exp", "\"4102444800\"")]
+    [InlineData("exp", "true")]
+    [InlineData("exp", "null")]
+    [InlineData("nbf", "\"1\"")]
+    [InlineData("nbf", "\"tomorrow\"")]
+    [InlineData("nbf", "[1]")]
+    [InlineData("nbf", "null")]
+    [InlineData("iat", "\"1\"")]
+    [InlineData("sub", "5")]
+    [InlineData("sub", "true")]
+    [InlineData("sub", "[\"alice\"]")]
+    [InlineData("sub", "{\"a\":1}")]
+    [InlineData("aud", "[\"web\",5]")]
+    public async Task A_claim_of_another_kind_than_the_standard_gives_it_makes_a_token_invalid(string name, string json)
+    {
+        using var value = JsonDocument.Parse(json);
+        await ExpectAsync(TokenState.Invalid, _rsa.Sign("RS256", Claims((name, value.RootElement))));
+    }
+
+    [Theory]
+    [InlineData("}")]
+    [InlineData("{\"sub\":\"root\"}")]
+    [InlineData(" x")]
+    [InlineData("\0")]
+    public async Task What_follows_the_claims_makes_a_token_invalid(string junk)
+    {
+        await ExpectAsync(TokenState.Right, _rsa.Sign("RS256", Claims(("nbf", Now(0) + 0.5), ("exp", Now(60) + 0.5), ("iat", 1))));
+        await ExpectAsync(TokenState.Invalid, _rsa.SignText("RS256", JsonSerializer.Serialize(Claims()) + junk));
+        await ExpectAsync(TokenState.Right, _rsa.SignText("RS256", JsonSerializer.Serialize(Claims()) + "\n"));
     }
 
     [Fact]
