@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Runtime.InteropServices;
 using System.Text.Json;
 using Tunnel2.Inspection.Comparing;
 using Tunnel2.Inspection.Exporting;
@@ -223,7 +224,7 @@ internal sealed class ClusterExchanges(ClusterNodes nodes, ClusterFile file, Sha
             json.WriteStartArray("exchanges");
             foreach (var (_, exchange) in taken)
             {
-                exchange.WriteTo(json);
+                json.WriteRawValue(JsonMarshal.GetRawUtf8Value(exchange), skipInputValidation: true);
             }
 
             json.WriteEndArray();

@@ -68,7 +68,7 @@ internal sealed class ClusterInspections(ClusterNodes nodes, SharedInspections s
                 json.WriteStartObject();
                 foreach (var member in name.First().Session.EnumerateObject().Where(static member => member.Name != "until"))
                 {
-                    member.WriteTo(json);
+                    ClusterLists.WriteAsIs(json, member);
                 }
 
                 WriteUntil(json, name.Select(static one => ClusterLists.Text(one.Session, "until")), shared.UntilOf(name.Key));
@@ -102,7 +102,7 @@ internal sealed class ClusterInspections(ClusterNodes nodes, SharedInspections s
     {
         if (untils.Max() is { Length: > 0 } until)
         {
-            json.WriteString("until"u8, until);
+            ClusterLists.WriteMoment(json, "until"u8, until);
         }
         else if (shared is { } time)
         {
@@ -133,7 +133,7 @@ internal sealed class ClusterInspections(ClusterNodes nodes, SharedInspections s
         {
             if (ClusterLists.UntilOf(reply) is { } until)
             {
-                json.WriteString("until"u8, until);
+                ClusterLists.WriteMoment(json, "until"u8, until);
             }
         });
     });

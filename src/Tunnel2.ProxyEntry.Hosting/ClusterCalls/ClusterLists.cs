@@ -1,5 +1,7 @@
 using System.Buffers;
 using System.Collections.ObjectModel;
+using System.Globalization;
+using System.Runtime.InteropServices;
 using System.Text.Json;
 
 namespace Tunnel2.ProxyEntry.ClusterCalls;
@@ -168,13 +170,35 @@ internal static class ClusterLists
         one.TryGetProperty("startedAt", out var value) && value.ValueKind == JsonValueKind.String
             && value.TryGetDateTimeOffset(out var time) ? time : default;
 
+    /// <summary>
+    /// Writes a member in the form that its node has given it: another one would have other escapes, as of the <c>+</c> in times.
+    /// </summary>
+    public static void WriteAsIs(Utf8JsonWriter json, JsonProperty member)
+    {
+        json.WritePropertyName(member.Name);
+        json.WriteRawValue(JsonMarshal.GetRawUtf8Value(member.Value), skipInputValidation: true);
+    }
+
+    /// <summary>Writes a moment that a node has given, in the form of all moments of the API.</summary>
+    public static void WriteMoment(Utf8JsonWriter json, ReadOnlySpan<byte> name, string text)
+    {
+        if (DateTimeOffset.TryParse(text, CultureInfo.InvariantCulture, DateTimeStyles.RoundtripKind, out var moment))
+        {
+            json.WriteString(name, moment);
+        }
+        else
+        {
+            json.WriteString(name, text);
+        }
+    }
+
     private static void WriteWithNode(Utf8JsonWriter json, JsonElement one, string node)
     {
         json.WriteStartObject();
         json.WriteString("node"u8, node);
         foreach (var member in one.EnumerateObject().Where(static member => member.Name != "node"))
         {
-            member.WriteTo(json);
+            WriteAsIs(json, member);
         }
 
         json.WriteEndObject();

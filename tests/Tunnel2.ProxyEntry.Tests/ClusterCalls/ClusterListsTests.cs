@@ -28,6 +28,20 @@ public sealed class ClusterListsTests
         Read(ClusterLists.Sessions([Reply("e1", """{"sessions":[{"name":"a"}],"total":1}""")], 1)).TryGetProperty("next", out _));
 
     [Fact]
+    public void What_a_node_has_written_is_written_in_the_same_form()
+    {
+        const string One = """
+            "name":"a","since":"2026-01-01T00:00:03+00:00","note":"\u003c<+\u00e9é","n":1.50,"more":{"at":"1+1"}}
+            """;
+        var page = Encoding.UTF8.GetString(
+            ClusterLists.Sessions([Reply("e1", "{\"sessions\":[{" + One + "],\"total\":1}")], 10).Span);
+        Assert.Contains("{\"node\":\"e1\"," + One, page, StringComparison.Ordinal);
+        var all = Encoding.UTF8.GetString(ClusterInspections.Describe(
+            "a", [Reply("e1", """{"name":"a","until":"2026-01-01T00:01:00+00:00"}""")], null, null).Span);
+        Assert.Contains("\"2026-01-01T00:01:00+00:00\"", all, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void Requests_are_by_time()
     {
         var list = Read(ClusterLists.Requests(
