@@ -77,6 +77,7 @@ internal sealed partial class ProxyEntrySettings
         var agents = new AgentsCheck(read, tiers, gates, Domain).Make(_agents);
         Agents = new AgentTable(agents, tiers) { Issuers = JwtIssuers, Gates = [.. gates] };
         CheckAgentsCanConnect(read);
+        CheckStateFolder(read);
         CheckCountries(read);
         CheckClientCa(read);
         VisitorUrl?.Check(read, Domain);
@@ -87,6 +88,15 @@ internal sealed partial class ProxyEntrySettings
         Hub.Check(read);
         NodeLinks.Check(read, StateFolder, EntryId);
         Cluster.Check(read, StateFolder);
+    }
+
+    /// <summary>A server would keep nothing, and say so only when something is to be kept, or after a restart.</summary>
+    private void CheckStateFolder(SettingsReader read)
+    {
+        if (File.Exists(StateFolder))
+        {
+            read.Report(SettingKeys.StateFolder, $"{SettingsErrorFormatter.Quote(StateFolder)} is a file, and not a folder.");
+        }
     }
 
     private void CheckCountries(SettingsReader read)

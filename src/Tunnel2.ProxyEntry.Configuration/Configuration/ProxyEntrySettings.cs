@@ -346,7 +346,7 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
 
     /// <summary>The folder of the files that ProxyEntry makes itself. It may not exist yet.</summary>
     public string StateFolder { get; } = read.Text(
-        "StateFolder", "a folder",
+        SettingKeys.StateFolder, "a folder",
         "where self-made certificates and authorities, those of `Acme:Directory`, tokens made by the [API](api.md#tokens), and the keys "
         + "of `Oidc` are kept",
         inWords: "`$STATE_DIRECTORY`, `/var/lib/tunnel2` (root), `$XDG_STATE_HOME/tunnel2`, `~/.local/state/tunnel2`")

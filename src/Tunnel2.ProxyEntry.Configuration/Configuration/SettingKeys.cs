@@ -12,6 +12,7 @@ internal static class SettingKeys
     public const string HttpsListen = "Public:HttpsListen";
     public const string VisitorUrl = "Public:Url";
     public const string ProxyProtocol = "Public:ProxyProtocol";
+    public const string StateFolder = "StateFolder";
     public const string TlsListen = "Tls:Listen";
     public const string PublicCertificate = "Public:Certificate";
     public const string CertificateFolder = "Public:CertificateFolder";

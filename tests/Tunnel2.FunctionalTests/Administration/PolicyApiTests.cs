@@ -322,8 +322,11 @@ public sealed class PolicyApiTests : IDisposable
         await api.RefusedAsync(409, "too-many", "PUT", "policies/names/next", DenyA);
         Assert.Equal(200, (await api.SendAsync("PUT", "policies/names/n1", Rows("x"))).Status);
 
-        await using var blocked = await EntryFixture.StartAsync(null, "StateFolder=" + _folder["file"]);
-        await File.WriteAllTextAsync(_folder["file"], "a file");
+        // The folder is there at the start, and a file afterwards: as a volume that is taken away would, it takes no file any more.
+        Directory.CreateDirectory(_folder["lost"]);
+        await using var blocked = await EntryFixture.StartAsync(null, "StateFolder=" + _folder["lost"]);
+        Directory.Delete(_folder["lost"], recursive: true);
+        await File.WriteAllTextAsync(_folder["lost"], "a file");
         await using var uplink = await RawUplink.ConnectAsAgentAsync(blocked.Uplink, "web");
         await blocked.WaitForSessionsAsync(1);
         using var other = new AdminApi(blocked);

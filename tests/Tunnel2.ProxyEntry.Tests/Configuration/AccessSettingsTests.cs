@@ -164,6 +164,23 @@ public sealed class AccessSettingsTests
         }
     }
 
+    [Fact]
+    public void A_file_in_the_place_of_the_state_folder_is_said_with_all_other_mistakes()
+    {
+        var path = Path.GetTempFileName();
+        try
+        {
+            var errors = SettingsFixture.Load(_agent, "StateFolder=" + path, "Uplink:Certificate=/no/such").Errors;
+            Assert.Equal(2, errors.Count);
+            Assert.Contains($"\"{path}\" is a file, and not a folder.", Assert.Single(
+                errors, static error => error.Key == "Tunnel2:StateFolder").Message, StringComparison.Ordinal);
+        }
+        finally
+        {
+            File.Delete(path);
+        }
+    }
+
     [Theory]
     [InlineData("Agents:a:Policy", "")]
     [InlineData("Agents:a:ClientCa", "")]
