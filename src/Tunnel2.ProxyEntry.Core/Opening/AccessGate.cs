@@ -166,6 +166,12 @@ internal sealed partial class AccessGate
         try
         {
             var length = exchange.CopyField("authorization"u8, room);
+            if (length < 0 && exchange.FieldValues("authorization", withLookalikes: false) is [var value] && BearerToken.IsMeant(value))
+            {
+                // Longer than any token that is read: without this its visitor would be asked for what it has shown.
+                return Refuse(ProxyError.TokenInvalid);
+            }
+
             if (length < 0 || !BearerToken.TryRead(room.AsSpan(0, length), out var token))
             {
                 return Refuse(ProxyError.TokenRequired);

@@ -44,6 +44,11 @@ public sealed class TokenTests
                 const string Invalid = "Bearer realm=\"Tunnel2\", error=\"invalid_token\"";
                 await ExpectAsync(visitor, "a.b.c", HttpStatusCode.Unauthorized, "token-invalid", Invalid);
                 await ExpectAsync(visitor, "secret", HttpStatusCode.Unauthorized, "token-invalid", Invalid);
+                foreach (var length in new[] { 8 * 1024, 9 * 1024, 20 * 1024 })
+                {
+                    await ExpectAsync(visitor, $"a.{new string('b', length)}.c", HttpStatusCode.Unauthorized, "token-invalid", Invalid);
+                }
+
                 await ExpectAsync(
                     visitor, issuer.Token(("aud", "other")), HttpStatusCode.Unauthorized, "token-invalid", Invalid);
                 await ExpectAsync(

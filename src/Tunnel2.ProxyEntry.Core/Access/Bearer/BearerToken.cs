@@ -17,6 +17,9 @@ internal static class BearerToken
 
     private static ReadOnlySpan<byte> Scheme => "Bearer "u8;
 
+    /// <summary>Whether a value that is longer than <see cref="LongestValue"/> is to show a token.</summary>
+    public static bool IsMeant(string value) => value.StartsWith("Bearer ", StringComparison.OrdinalIgnoreCase);
+
     /// <summary>Finds the token in a value.</summary>
     /// <param name="value">The field's value.</param>
     /// <param name="token">The token; empty when the value has one that cannot be a signed token.</param>
