@@ -202,7 +202,9 @@ internal sealed class ClusterApi(
         if (nodes.Find(node) is not { } location)
         {
             await call.FailAsync(
-                StatusCodes.Status404NotFound, "no-node", $"No node {node} lives: what one has kept is gone with it.")
+                StatusCodes.Status404NotFound, "no-node",
+                call.Operation.Spread is OperationSpread.ExchangeList or OperationSpread.Exchange or OperationSpread.ExchangeFile
+                    ? $"No node {node} lives: what one has kept is gone with it." : $"No node {node} lives.")
                 .ConfigureAwait(false);
             return;
         }

@@ -27,6 +27,11 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
         Assert.Equal(("web", "e1"), (session.GetProperty("name").GetString(), session.GetProperty("node").GetString()));
         Assert.Equal(1, list.GetProperty("total").GetInt32());
         Assert.Empty((await cluster.GetAsync(1, "/api/v1/sessions?node=e2")).GetProperty("sessions").EnumerateArray());
+        var unknown = await cluster.AskAsync(1, "/api/v1/sessions?node=e9");
+        Assert.Equal((404, "No node e9 lives."), (unknown.Status, unknown.Json.GetProperty("detail").GetString()));
+
+        // Times have the same form whether one node answers or all do.
+        Assert.DoesNotContain("u002B", (await cluster.AskAsync(1, "/api/v1/sessions")).Text, StringComparison.Ordinal);
         var id = session.GetProperty("sessionId").GetString();
         Assert.Equal(id, (await cluster.GetAsync(1, Session)).GetProperty("sessionId").GetString());
         Assert.Equal(404, (await cluster.AskAsync(1, "/api/v1/sessions/none")).Status);
