@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Collections.Frozen;
 using System.Text;
 using Tunnel2.ProxyEntry.Configuration;
@@ -14,6 +15,9 @@ internal sealed class OidcGate
     public const int MostOpenings = 256;
 
     private const int LongestEmail = 254;
+
+    /// <summary>What an address has in quotes alone (RFC 5322, 3.2.3), and what is between addresses.</summary>
+    private static readonly SearchValues<char> _special = SearchValues.Create("\"(),:;<>[\\]");
 
     private readonly FrozenSet<string> _emails;
     private readonly FrozenSet<string> _domains;
@@ -48,10 +52,13 @@ internal sealed class OidcGate
         || _domains.Contains(email[(email.LastIndexOf('@') + 1)..])
         || groups.Any(_groups.Contains);
 
-    /// <summary>An address as the value of a field; null when it cannot be one.</summary>
+    /// <summary>
+    /// An address as the value of a field; null when it cannot be one, or when others could read it as two, or as one of another domain:
+    /// a provider that sends its mail to <c>me@evil.example,a@example.com</c> has verified the first of them.
+    /// </summary>
     public static byte[]? UserOf(string? email) =>
-        email is { Length: > 2 and <= LongestEmail } && email.Contains('@', StringComparison.Ordinal)
-        && !email.AsSpan().ContainsAnyExceptInRange('!', '~')
+        email is { Length: > 2 and <= LongestEmail } && email.AsSpan().Count('@') == 1
+        && !email.AsSpan().ContainsAnyExceptInRange('!', '~') && !email.AsSpan().ContainsAny(_special)
             ? Encoding.ASCII.GetBytes(email)
             : null;
 }
