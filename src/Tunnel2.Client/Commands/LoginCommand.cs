@@ -50,7 +50,7 @@ internal static class LoginCommand
             AgentOptionsInput input = EnvironmentFallback.Apply(
                 new AgentOptionsInput()
                     .Give("<upstream>", "1")
-                    .Give("--server", server)
+                    .Give("--server", server, "SERVER")
                     .Give("--server-fingerprint", fingerprint, "--trust-fingerprint")
                     .Give("--server-ca", console.Line["--server-ca"] is { } ca ? Path.GetFullPath(ca) : null)
                     .Give("--token", token),
@@ -109,8 +109,9 @@ internal static class LoginCommand
             }
             else
             {
+                // What other commands call --server has no name here.
                 return await console.FailAsync(
-                    $"{end.Message} Nothing is stored.",
+                    $"{end.Message.Replace("--server tls://", "tls://", StringComparison.Ordinal)} Nothing is stored.",
                     end.Reason is ConnectionEndReason.RejectedPermanently or ConnectionEndReason.RejectedForNow
                         ? AgentExitCode.Rejected
                         : AgentExitCode.ServerUnreachable);

@@ -28,7 +28,8 @@ public sealed class LoginCommandTests : IDisposable
 
     /// <summary>A server with a certificate of its own, which wants the token <c>right</c>.</summary>
     private static ConnectionEnd? Serve(AgentOptions options) =>
-        options.Tls is { ServerFingerprints.Count: 0 }
+        options.Tls is null ? Refuse(RejectionReason.TlsRequired)
+            : options.Tls is { ServerFingerprints.Count: 0 }
             ? ConnectionEnd.Unreachable(ConnectFailure.Create(options.Server, ConnectFailureReason.TlsFailed, "unknown") with
             {
                 UntrustedFingerprint = Pin,
@@ -142,6 +143,18 @@ public sealed class LoginCommandTests : IDisposable
         Assert.Null(Stored());
         Assert.NotEmpty(_error.ToString());
         Assert.DoesNotContain("wrong", _error.ToString(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("login https://h.example", "tunnel2: SERVER: 'https://' does not belong here")]
+    [InlineData("login h.example:x", "tunnel2: SERVER: 'x' is not a port")]
+    [InlineData("login h.example --trust-fingerprint abc", "tunnel2: --trust-fingerprint: 'abc' is not")]
+    [InlineData("login 127.0.0.1:12001", "tunnel2: The server expects TLS. Write tls://host:port, and ")]
+    public async Task A_mistake_names_what_login_has(string line, string mistake)
+    {
+        Assert.NotEqual(0, await RunAsync(line, null, null));
+        Assert.StartsWith(mistake, _error.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain("--server ", _error.ToString(), StringComparison.Ordinal);
     }
 
     [Fact]
