@@ -49,6 +49,7 @@ internal static class JsonMask
     {
         masked = false;
         var output = new ArrayBufferWriter<byte>(Math.Max(16, text.Length));
+        var pairs = new JsonPairs();
         var position = 0;
         while (position < text.Length)
         {
@@ -59,6 +60,7 @@ internal static class JsonMask
                 break;
             }
 
+            pairs.Between(text.Slice(position, quote), output.WrittenCount);
             output.Write(text.Slice(position, quote));
             position += quote;
             var end = EndOfString(text, position, out var isWhole);
@@ -88,7 +90,9 @@ internal static class JsonMask
             output.Write(text[position..value]);
             var key = Unescape(text[(position + 1)..(end - 1)]);
             position = value;
-            if (value < text.Length && rules.IsSecret(key))
+            var name = PairNames.IsName(key) ? NameAt(text, value) : null;
+            var isOfPair = pairs.IsSecret(key, name, output.WrittenCount, rules);
+            if (value < text.Length && (isOfPair || rules.IsSecret(key)))
             {
                 output.Write(_mask);
                 position = EndOfValue(text, value);
@@ -96,7 +100,20 @@ internal static class JsonMask
             }
         }
 
-        return output.WrittenSpan.ToArray();
+        return pairs.Apply(output.WrittenSpan, _mask, ref masked);
+    }
+
+    /// <summary>The text that is a value, where it is short enough for a name.</summary>
+    private static string? NameAt(ReadOnlySpan<byte> text, int value)
+    {
+        if (value >= text.Length || text[value] != Quote)
+        {
+            return null;
+        }
+
+        var near = text[..Math.Min(text.Length, value + (6 * PairNames.Longest))];
+        var end = EndOfString(near, value, out var isWhole);
+        return isWhole ? Unescape(text[(value + 1)..(end - 1)]) : null;
     }
 
     /// <summary>Whether the string that ends before an index is a key, and where its value begins.</summary>

@@ -14,6 +14,20 @@ internal sealed class LineMask(MaskingRules rules)
     /// <summary>What begins and ends a value of several lines; the longer ones first.</summary>
     private static readonly string[] _quotes = ["\"\"\"", "'''", "\"", "'"];
 
+    /// <summary>Maps that are followed into each other; the line and column of their values are kept.</summary>
+    private const int MostMaps = 16;
+
+    private readonly FlowMask _flow = new(rules);
+    private readonly List<Map> _maps = [];
+
+    /// <summary>The lines, where values are looked for whose names come after them.</summary>
+    private string[] _lines = [];
+    private string[] _shown = [];
+    private int _index;
+
+    /// <summary>Whether the next line is that of a secret value, with any name.</summary>
+    private bool _isValueNext;
+
     /// <summary>The column of the secret name whose value may continue: further to the right is its value. -1: there is none.</summary>
     private int _column = -1;
 
@@ -29,18 +43,30 @@ internal sealed class LineMask(MaskingRules rules)
     /// <summary>Masks a text.</summary>
     public static string Apply(string text, MaskingRules rules)
     {
-        var lines = new LineMask(rules);
-        return string.Join('\n', text.Split('\n').Select(lines.Next));
+        var lines = text.Split('\n');
+        var mask = new LineMask(rules) { _lines = lines, _shown = new string[lines.Length] };
+        for (; mask._index < lines.Length; mask._index++)
+        {
+            mask._shown[mask._index] = mask.Next(lines[mask._index]);
+        }
+
+        return string.Join('\n', mask._shown);
     }
 
     private string Next(string line)
     {
         var end = line.EndsWith('\r') ? "\r" : "";
-        line = line[..^end.Length];
+        return Continued(line) ?? (OfLine(line[..^end.Length], BeginOf(line, "data:") ?? "") + end);
+    }
+
+    /// <summary>The mask of a line that is a part of the secret value that began before it; null: it is none.</summary>
+    private string? Continued(string line)
+    {
+        var end = line.EndsWith('\r') ? "\r" : "";
         var begin = BeginOf(line, "data:") ?? "";
-        var content = line[begin.Length..];
+        var content = line[begin.Length..^end.Length];
         var column = content.Length - content.AsSpan().TrimStart().Length;
-        return ContinuesSecret(content, column) ? begin + content[..column] + MaskingRules.Mask + end : OfLine(line, begin) + end;
+        return ContinuesSecret(content, column) ? begin + content[..column] + MaskingRules.Mask + end : null;
     }
 
     /// <summary>Whether a line is a part of the secret value that began before it.</summary>
@@ -85,12 +111,21 @@ internal sealed class LineMask(MaskingRules rules)
             name = name[1..^1];
         }
 
+        var flow = OfFlow(content, value);
+        if (flow is not null)
+        {
+            return word + UrlMask.OfUrls(flow, rules, level: 0);
+        }
+
+        var column = word.Length - begin.Length + content.Length - content.AsSpan().TrimStart().Length;
+        var isItem = word.AsSpan().TrimStart() is "- ";
+        var isOfPair = IsSecretOfPair(at >= 0 && content[at] == ':' ? name : "", value, column, isItem);
         if (name.Length == 0 || name.AsSpan().ContainsAny(' ', '"'))
         {
             return word + UrlMask.OfUrls(content, rules, level: 0);
         }
 
-        if (!rules.IsSecret(name))
+        if (!isOfPair && !rules.IsSecret(name))
         {
             return word + (content[at] == '=' ? OfPairs(content) : UrlMask.OfUrls(content, rules, level: 0));
         }
@@ -99,11 +134,103 @@ internal sealed class LineMask(MaskingRules rules)
         var isQuoted = _quote is not null;
         _quote = isQuoted && EndsQuote(value[_quote!.Length..], _quote) ? null : _quote;
         _isJoined = IsJoined(value);
-        _column = word.Length - begin.Length + content.Length - content.AsSpan().TrimStart().Length;
+        _column = column;
         _takesItems = value.Length == 0;
         return word + (content[at] == ':' ? $"{content[..at]}: {MaskingRules.Mask}"
             : isQuoted ? $"{content[..at]}={MaskingRules.Mask}"
             : OfPairs(content));
+    }
+
+    /// <summary>Masks a line of maps that are written within lines; null: it has no secret of one.</summary>
+    private string? OfFlow(string content, string value)
+    {
+        if (!_flow.IsOpen && !FlowMask.Begins(content) && !FlowMask.Begins(value))
+        {
+            return null;
+        }
+
+        // The key before a map is read as the others are.
+        var begin = _flow.IsOpen || FlowMask.Begins(content) ? 0 : content.IndexOfAny(['{', '[']);
+        var masked = _flow.Next(content[begin..]);
+        return content.AsSpan(begin).SequenceEqual(masked) ? null : content[..begin] + masked;
+    }
+
+    /// <summary>
+    /// Follows the maps of a text, and says whether a line is the value of a secret that another line of its map names. Where the name
+    /// comes after the value, the lines of the value are masked again.
+    /// </summary>
+    private bool IsSecretOfPair(string name, string value, int column, bool isItem)
+    {
+        if (_lines.Length == 0)
+        {
+            var isValue = _isValueNext;
+            _isValueNext = false;
+            return isValue;
+        }
+
+        while (_maps is [.., var last] && (last.Column > column || (isItem && last.Column == column)))
+        {
+            _maps.RemoveAt(_maps.Count - 1);
+        }
+
+        if (!PairNames.IsName(name) && !PairNames.IsValue(name))
+        {
+            return false;
+        }
+
+        if (_maps is not [.., var map] || map.Column < column)
+        {
+            if (_maps.Count == MostMaps)
+            {
+                return false;
+            }
+
+            map = new Map(column, IsSecret: false, ValueLine: -1);
+            _maps.Add(map);
+        }
+
+        if (PairNames.IsValue(name))
+        {
+            _maps[^1] = map with { ValueLine = _index };
+            return map.IsSecret;
+        }
+
+        if (!map.IsSecret && PairNames.IsSecret(Plain(value), rules))
+        {
+            _maps[^1] = map with { IsSecret = true };
+            if (map.ValueLine >= 0)
+            {
+                MaskValue(map.ValueLine);
+            }
+        }
+
+        return false;
+    }
+
+    /// <summary>Masks the lines of a value, from that of its key to where it ends.</summary>
+    private void MaskValue(int line)
+    {
+        var value = new LineMask(rules) { _isValueNext = true };
+        _shown[line] = value.Next(_lines[line]);
+        while (++line < _index)
+        {
+            if (value.Continued(_lines[line]) is { } masked)
+            {
+                _shown[line] = masked;
+            }
+            else if (value._column < 0)
+            {
+                break;
+            }
+        }
+    }
+
+    /// <summary>The text of a value, without quotes and the remark after it.</summary>
+    private static string Plain(string value)
+    {
+        var quote = value is ['"' or '\'', ..] ? value.IndexOf(value[0], 1) : -1;
+        var remark = value.IndexOf(" #", StringComparison.Ordinal);
+        return quote > 0 ? value[1..quote] : remark >= 0 ? value[..remark].TrimEnd() : value;
     }
 
     /// <summary>Masks pairs of a form. The line may be a setting instead, whose value has the sign that separates pairs.</summary>
@@ -143,6 +270,9 @@ internal sealed class LineMask(MaskingRules rules)
 
         return false;
     }
+
+    /// <summary>A map whose members have lines of their own: its column, whether it names a secret, and the line of its value.</summary>
+    private readonly record struct Map(int Column, bool IsSecret, int ValueLine);
 
     /// <summary>Whether a text ends with a backslash that is not itself after one.</summary>
     private static bool IsJoined(ReadOnlySpan<char> text) => (text.Length - text.TrimEnd('\\').Length) % 2 == 1;
