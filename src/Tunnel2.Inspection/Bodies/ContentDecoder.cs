@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.IO.Compression;
 
 namespace Tunnel2.Inspection.Bodies;
@@ -25,6 +26,11 @@ internal enum DecodingState
 internal static class ContentDecoder
 {
     private const int MaxCodings = 4;
+
+    /// <summary>
+    /// What continues no stream: a block of such a kind there is not, and in another block it is data, or a check that fails.
+    /// </summary>
+    private static readonly byte[] _nothing = [.. Enumerable.Repeat((byte)0xFF, 64)];
 
     /// <summary>Decodes a body.</summary>
     /// <param name="body">The bytes.</param>
@@ -74,22 +80,56 @@ internal static class ContentDecoder
         switch (name)
         {
             case "gzip" or "x-gzip":
-                output = Read(static input => new GZipStream(input, CompressionMode.Decompress), body, limit, out state);
+                output = ReadWhole(static input => new GZipStream(input, CompressionMode.Decompress), body, limit, out state);
                 return true;
             case "br":
                 output = Read(static input => new BrotliStream(input, CompressionMode.Decompress), body, limit, out state);
+                state = state != DecodingState.Cut && IsWholeBrotli(body) ? DecodingState.Whole
+                    : state == DecodingState.Whole ? DecodingState.Broken
+                    : state;
                 return true;
             case "deflate":
-                output = Read(static input => new ZLibStream(input, CompressionMode.Decompress), body, limit, out state);
+                output = ReadWhole(static input => new ZLibStream(input, CompressionMode.Decompress), body, limit, out state);
                 if (state == DecodingState.Broken && output.Length == 0)
                 {
                     // Some servers leave the wrapper out that the word means.
-                    output = Read(static input => new DeflateStream(input, CompressionMode.Decompress), body, limit, out state);
+                    output = ReadWhole(static input => new DeflateStream(input, CompressionMode.Decompress), body, limit, out state);
                 }
 
                 return true;
             default:
                 return false;
+        }
+    }
+
+    /// <summary>
+    /// Reads a stream of deflate, in any wrapper. The decoder ends in silence where its input does: a stream is whole where bytes after
+    /// it change nothing.
+    /// </summary>
+    private static byte[] ReadWhole(Func<Stream, Stream> open, byte[] body, int limit, out DecodingState state)
+    {
+        var output = Read(open, body, limit, out state);
+        if (state == DecodingState.Whole && body.Length > 0
+            && (Read(open, [.. body, .. _nothing], limit, out var after).Length != output.Length || after != DecodingState.Whole))
+        {
+            state = DecodingState.Broken;
+        }
+
+        return output;
+    }
+
+    private static bool IsWholeBrotli(ReadOnlySpan<byte> body)
+    {
+        using var decoder = default(BrotliDecoder);
+        Span<byte> output = stackalloc byte[4 * 1024];
+        while (true)
+        {
+            var status = decoder.Decompress(body, output, out var read, out _);
+            body = body[read..];
+            if (status != OperationStatus.DestinationTooSmall)
+            {
+                return status == OperationStatus.Done;
+            }
         }
     }
 

@@ -27,6 +27,40 @@ public sealed class BodyViewTests
         Assert.Equal(body.Length, view.Length);
     }
 
+    /// <summary>A coded body without content is whole, and has some bytes all the same.</summary>
+    [Theory]
+    [InlineData("gzip")]
+    [InlineData("br")]
+    [InlineData("deflate")]
+    public void A_coded_body_without_content_is_whole(string coding)
+    {
+        var view = View($"Content-Encoding: {coding}\r\nContent-Type: text/plain", Compress(coding, []));
+        Assert.Equal((BodyKind.Empty, DecodingState.Whole, 0), (view.Kind, view.Decoding, view.Content.Length));
+    }
+
+    [Theory]
+    [InlineData("gzip")]
+    [InlineData("br")]
+    [InlineData("deflate")]
+    public void A_coded_body_that_ends_early_is_never_whole(string coding)
+    {
+        var body = Compress(coding, Encoding.UTF8.GetBytes(string.Concat(Enumerable.Range(0, 100).Select(static i => $"line {i * i}\n"))));
+        for (var length = 1; length < body.Length; length++)
+        {
+            var view = View($"Content-Encoding: {coding}\r\nContent-Type: text/plain", body[..length]);
+            Assert.True(view.Decoding == DecodingState.Broken, $"{length} of {body.Length} bytes: {view.Decoding}");
+        }
+    }
+
+    [Fact]
+    public void Each_member_of_a_file_of_gzip_is_decoded()
+    {
+        var view = View(
+            "Content-Encoding: gzip\r\nContent-Type: text/plain",
+            [.. Compress("gzip", "a=1\n"u8.ToArray()), .. Compress("gzip", []), .. Compress("gzip", "token=abc\n"u8.ToArray())]);
+        Assert.Equal(("a=1\ntoken=***\n", DecodingState.Whole), (view.Text, view.Decoding));
+    }
+
     /// <summary>Frames of a WebSocket, of which the messages are shown and masked.</summary>
     [Fact]
     public void The_bytes_of_an_upgraded_connection_are_withheld_unless_secrets_are_wanted()
