@@ -1,8 +1,8 @@
 using System.Globalization;
 using System.Net;
-using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -223,16 +223,12 @@ internal static class AccessOptionsParser
         network = null;
         int slash = text.IndexOf('/', StringComparison.Ordinal);
         string host = slash < 0 ? text : text[..slash];
-        bool isAddress = IPAddress.TryParse(host, out IPAddress? address)
-            && !host.Contains('%', StringComparison.Ordinal)
-            && !host.StartsWith('[')
-            && (address.AddressFamily == AddressFamily.InterNetworkV6 || address.ToString() == host);
-        if (!isAddress)
+        if (!AddressText.TryRead(host, out IPAddress address))
         {
             return $"'{text}' is neither an IP address nor a network such as 10.0.0.0/8";
         }
 
-        byte[] bytes = address!.GetAddressBytes();
+        byte[] bytes = address.GetAddressBytes();
         int bits = bytes.Length * 8;
         int mostBits = bits;
         if (slash >= 0

@@ -2,6 +2,7 @@ using System.Buffers;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -106,11 +107,12 @@ internal static class HostPort
     }
 
     public static bool IsIPv6(string text) =>
-        text.Contains(':', StringComparison.Ordinal)
-        && IPAddress.TryParse(text, out IPAddress? address)
-        && address.AddressFamily == AddressFamily.InterNetworkV6;
+        AddressText.TryReadLocal(text, out IPAddress address) && address.AddressFamily == AddressFamily.InterNetworkV6;
 
-    /// <summary>An IPv4 address or a DNS name. All digits is neither: IPAddress would read "12001" as 0.0.46.225.</summary>
+    /// <summary>
+    /// An IPv4 address or a DNS name. What only a lenient parser takes for an address is neither: a connection to "12001" would go to
+    /// 0.0.46.225, and one to "010.0.0.1" or "0x8.1" to 8.0.0.1.
+    /// </summary>
     public static bool IsHost(string text)
     {
         if (text.Length is 0 or > MaxHostLength)
@@ -128,6 +130,6 @@ internal static class HostPort
         }
 
         bool isNumeric = text.All(static c => char.IsAsciiDigit(c) || c == '.');
-        return !isNumeric || (text.AsSpan().Count('.') == 3 && IPAddress.TryParse(text, out _));
+        return (!isNumeric && !IPAddress.TryParse(text, out _)) || AddressText.TryRead(text, out _);
     }
 }

@@ -1,5 +1,6 @@
 using System.Collections.Immutable;
 using System.Net;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -24,7 +25,9 @@ internal sealed class DomainSettings(SettingsReader read)
     private static string? ParseResolver(string text, out IPEndPoint value)
     {
         value = new IPEndPoint(IPAddress.Loopback, UsualPort);
-        if (!IPEndPoint.TryParse(text, out var parsed))
+        // The parser of endpoints takes "53" for 0.0.0.53.
+        var end = text.StartsWith('[') ? text.IndexOf(']') : text.Count(static c => c == ':') == 1 ? text.IndexOf(':') : text.Length;
+        if (end < 0 || !IPEndPoint.TryParse(text, out var parsed) || !AddressText.TryReadLocal(text.AsSpan(..end).TrimStart('['), out _))
         {
             return "is not an IP address, with or without a port.";
         }

@@ -2,6 +2,7 @@ using System.Buffers;
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -183,7 +184,7 @@ internal static class SettingValues
         }
 
         var host = text.AsSpan(0, colon);
-        IPAddress? address;
+        IPAddress address;
         if (host is "*")
         {
             // An IPv6 socket on :: also takes IPv4 connections; without IPv6 in the system there is only 0.0.0.0.
@@ -195,12 +196,12 @@ internal static class SettingValues
         }
         else if (host is ['[', .. var inner, ']'])
         {
-            if (!IPAddress.TryParse(inner, out address) || address.AddressFamily != AddressFamily.InterNetworkV6)
+            if (!AddressText.TryReadLocal(inner, out address) || address.AddressFamily != AddressFamily.InterNetworkV6)
             {
                 return $"is not host:port, {ListenForms}";
             }
         }
-        else if (!IsDottedIPv4(host) || !IPAddress.TryParse(host, out address))
+        else if (host.Contains(':') || !AddressText.TryRead(host, out address))
         {
             return host.Contains(':')
                 ? "is not host:port; an IPv6 address needs brackets, such as [::1]:12000."
@@ -226,8 +227,7 @@ internal static class SettingValues
         value = default;
         var slash = text.IndexOf('/');
         var host = slash < 0 ? text : text[..slash];
-        if (!IPAddress.TryParse(host, out var address)
-            || (address.AddressFamily == AddressFamily.InterNetwork && address.ToString() != host))
+        if (!AddressText.TryRead(host, out var address))
         {
             return "is neither an IP address nor a network such as 10.0.0.0/8.";
         }
@@ -249,10 +249,6 @@ internal static class SettingValues
         value = new IPNetwork(address, bits);
         return null;
     }
-
-    // IPAddress also accepts "1" and "0x7f.1"; in settings these are typing mistakes.
-    private static bool IsDottedIPv4(ReadOnlySpan<char> text) =>
-        text.Count('.') == 3 && !text.ContainsAnyExcept(_digitsAndDot);
 
     private static IPAddress Mask(IPAddress address, int bits)
     {

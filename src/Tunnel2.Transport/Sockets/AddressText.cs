@@ -5,8 +5,9 @@ using System.Net.Sockets;
 namespace Tunnel2.Transport.Sockets;
 
 /// <summary>
-/// Addresses as other machines write them. <see cref="IPAddress"/> also reads short and hexadecimal forms of IPv4, numbers with a zero in
-/// front as octal ones, and zones of IPv6: with those, a text would be another address here than for the program that wrote it. Pure.
+/// Addresses as people, settings and other machines write them: the one place that reads them. <see cref="IPAddress"/> also reads short and
+/// hexadecimal forms of IPv4, numbers with a zero in front as octal ones, brackets, ports and zones of IPv6: with those, a text would be
+/// another address here than for the person or program that wrote it. Pure.
 /// </summary>
 internal static class AddressText
 {
@@ -29,7 +30,33 @@ internal static class AddressText
         return true;
     }
 
-    /// <summary>The same, also with a port as some proxies write it, and with the brackets of IPv6; null: it is none.</summary>
+    /// <summary>
+    /// The same, also with the zone that an address of a link has (<c>fe80::1%eth0</c>). It means something on this machine only: for what
+    /// its owner writes, and never for what comes from another one.
+    /// </summary>
+    public static bool TryReadLocal(ReadOnlySpan<char> text, out IPAddress address)
+    {
+        var zone = text.IndexOf('%');
+        if (zone < 0 || zone == text.Length - 1 || text[(zone + 1)..].ContainsAny("[]/% "))
+        {
+            return TryRead(text, out address);
+        }
+
+        if (TryRead(text[..zone], out address)
+            && address.AddressFamily == AddressFamily.InterNetworkV6
+            && IPAddress.TryParse(text, out var parsed))
+        {
+            address = parsed;
+            return true;
+        }
+
+        address = IPAddress.None;
+        return false;
+    }
+
+    /// <summary>
+    /// The same as <see cref="TryRead"/>, also with a port as some proxies write it, and with the brackets of IPv6; null: it is none.
+    /// </summary>
     public static IPAddress? ReadForwarded(ReadOnlySpan<char> text)
     {
         var host = text;

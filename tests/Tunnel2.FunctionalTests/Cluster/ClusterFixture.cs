@@ -86,6 +86,16 @@ internal sealed class ClusterFixture : IAsyncDisposable
         await cluster.VerifyAsync();
     }
 
+    /// <summary>A service that answers each request with 200 and <c>ok</c>, until its peer ends the connection.</summary>
+    public static async Task ServeOkAsync(RawConnection connection)
+    {
+        while (true)
+        {
+            await connection.ReadHeadAsync();
+            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    }
+
     /// <summary>Where a session of <c>web</c> is that is at a node.</summary>
     public NodeLocation PlaceOf(int node, long? epoch = null) => new(
         $"e{node + 1}",

@@ -276,14 +276,7 @@ public sealed class NodeForwardingTests
 
     [Fact]
     public Task The_node_of_the_session_counts_and_judges_and_the_other_one_only_passes() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            while (true)
-            {
-                await connection.ReadHeadAsync();
-                await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            }
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             for (var i = 0; i < 5; i++)

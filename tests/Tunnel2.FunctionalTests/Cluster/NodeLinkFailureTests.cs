@@ -16,12 +16,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_response_whose_node_dies_is_cut_and_never_looks_complete() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
-            await connection.WaitForEndAsync();
-        },
+        BeginAsync,
         static async cluster =>
         {
             await using var proxy = CuttingProxy.Start(cluster.Owner.Part<NodeLinkListener>().EndPoint);
@@ -67,12 +62,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_peer_that_is_silent_is_found_by_its_missing_answers() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
-            await connection.WaitForEndAsync();
-        },
+        BeginAsync,
         static async cluster =>
         {
             await using var proxy = CuttingProxy.Start(cluster.Owner.Part<NodeLinkListener>().EndPoint);
@@ -143,12 +133,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_request_that_waits_finds_its_agent_at_another_node() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             cluster.Knowledge.Truth.TryRemove("web", out var place);
@@ -163,12 +148,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_request_waits_when_the_node_of_its_session_is_gone() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             var (visitor, place) = await AwayAsync(cluster);
@@ -183,12 +163,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_request_waits_for_a_session_that_registers_at_this_node() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             var (visitor, place) = await AwayAsync(cluster);
@@ -204,12 +179,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_request_that_comes_to_a_node_a_moment_before_the_session_is_tried_there_again() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             // The cluster's database knows the registration before the node itself does.
@@ -226,12 +196,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_request_that_waits_is_tried_at_a_node_that_has_refused_it_many_times() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             cluster.Knowledge.Truth["web"] = cluster.PlaceOf(1, epoch: 50);
@@ -293,12 +258,7 @@ public sealed class NodeLinkFailureTests
     [InlineData("expired")]
     [InlineData("stranger")]
     public Task A_node_with_a_wrong_certificate_is_refused_and_the_log_says_why(string kind) => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         async cluster =>
         {
             var folder = Path.Combine(cluster.Folder, "other");
@@ -358,14 +318,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_new_authority_takes_over_without_a_request_that_fails() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            while (true)
-            {
-                await connection.ReadHeadAsync();
-                await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            }
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             await using var proxy = CuttingProxy.Start(cluster.Owner.Part<NodeLinkListener>().EndPoint);
@@ -440,14 +393,7 @@ public sealed class NodeLinkFailureTests
 
     [Fact]
     public Task A_link_without_requests_is_closed_and_opened_again() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            while (true)
-            {
-                await connection.ReadHeadAsync();
-                await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            }
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             Assert.Equal(200, (await cluster.ExchangeAsync()).Head.StatusCode);
@@ -483,6 +429,14 @@ public sealed class NodeLinkFailureTests
         var visitor = await cluster.ConnectAsync();
         Assert.Equal(503, (await visitor.ExchangeAsync("/", ClusterFixture.Host)).Head.StatusCode);
         return (visitor, place);
+    }
+
+    /// <summary>A service that begins its answer, and does not end it.</summary>
+    private static async Task BeginAsync(RawConnection connection)
+    {
+        await connection.ReadHeadAsync();
+        await connection.WriteAsync("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+        await connection.WaitForEndAsync();
     }
 
     /// <summary>Has the front reach the owner through a relay.</summary>

@@ -62,12 +62,7 @@ public sealed class NodeLinkStrangerTests
 
     [Fact]
     public Task A_stranger_that_says_nothing_keeps_no_node_out() => ClusterFixture.RunAsync(
-        static async connection =>
-        {
-            await connection.ReadHeadAsync();
-            await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            await connection.WaitForEndAsync();
-        },
+        ClusterFixture.ServeOkAsync,
         static async cluster =>
         {
             var strangers = new List<Socket>();
