@@ -88,7 +88,7 @@ internal sealed class OpeningPace(long frequency)
         _window = (now - begun) * 2 <= _lastWait ? Math.Min(Most, _window + 1) : Math.Max(Fewest, _window - 1 - (_window / 8));
     }
 
-    /// <summary>A connection that began has ended, or there was none: nothing is without an answer there, and nothing was learned.</summary>
+    /// <summary>A connection that began has ended, or there was none: it waits for no answer, and nothing was learned.</summary>
     /// <param name="now">The time.</param>
     /// <param name="begun">When it began.</param>
     public void End(long now, long begun)
