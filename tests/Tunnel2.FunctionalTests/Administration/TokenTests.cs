@@ -286,8 +286,12 @@ public sealed class TokenTests : IDisposable
     [Fact]
     public async Task A_state_folder_that_cannot_be_written_refuses_the_change()
     {
-        File.WriteAllText(_folder["state"], "a file");
         await using var entry = await StartAsync();
+
+        // As a volume that is taken away: what was a folder at the start takes no file any more.
+        Directory.CreateDirectory(_folder["state"]);
+        Directory.Delete(_folder["state"], recursive: true);
+        await File.WriteAllTextAsync(_folder["state"], "a file");
         using var api = new AdminApi(entry);
         await api.RefusedAsync(503, "state-folder", "POST", "tokens", """{"name":"web","names":["web"]}""");
         Assert.Empty((await api.GetAsync("tokens")).GetProperty("tokens").EnumerateArray());
