@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Net;
-using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
@@ -8,6 +7,7 @@ using Tunnel2.Policies.Paths;
 using Tunnel2.Policies.Reading;
 using Tunnel2.Policies.Tables;
 using Tunnel2.Protocol;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Client.Commands;
 
@@ -244,10 +244,7 @@ internal static class PolicyTestCommand
                 read._fields.Add((line[..colon], line[(colon + 1)..].Trim()));
             }
 
-            // As the server reads one: '10.1' and '010.0.0.1' are none, though the library takes them for others.
-            if (console.Line["--address"] is { } address
-                && (!IPAddress.TryParse(address, out read._address)
-                    || (read._address.AddressFamily == AddressFamily.InterNetwork && read._address.ToString() != address)))
+            if (console.Line["--address"] is { } address && !AddressText.TryRead(address, out read._address!))
             {
                 return "--address: is not an IP address";
             }

@@ -69,7 +69,7 @@ internal sealed class TopState
     /// <summary>Whether messages come: otherwise nothing is known of the present.</summary>
     public bool IsFollowed => IsConnected && !IsPaused;
 
-    /// <summary>When the last second ended that the server has reported as it passed, µs since 1970 by its clock; null: none has.</summary>
+    /// <summary>When the last second ended that the server has reported as it passed, µs since 1970; null: none has.</summary>
     public long? SecondEndedUs { get; private set; }
 
     /// <summary>Clears the state for a new connection, whose messages are complete by themselves.</summary>
