@@ -54,16 +54,16 @@ internal sealed class DnsHook(string program, TimeSpan wait, TimeProvider time)
         {
             process.Start();
             process.StandardInput.Close();
-            process.OutputDataReceived += static (_, _) => { };
-            process.ErrorDataReceived += static (_, _) => { };
-            process.BeginOutputReadLine();
-            process.BeginErrorReadLine();
         }
         catch (Exception exception) when (exception is Win32Exception or IOException or InvalidOperationException)
         {
             throw new AcmeException($"the DNS hook cannot be started: {AcmeJson.Clean(exception.Message)}", cause: exception);
         }
 
+        using var stopDropping = new CancellationTokenSource();
+        var dropping = Task.WhenAll(
+            DropAsync(process.StandardOutput.BaseStream, stopDropping.Token),
+            DropAsync(process.StandardError.BaseStream, stopDropping.Token));
         try
         {
             // The end of the process, not of its output: a child may hold that open.
@@ -83,10 +83,31 @@ internal sealed class DnsHook(string program, TimeSpan wait, TimeProvider time)
             cancellationToken.ThrowIfCancellationRequested();
             throw new AcmeException($"the DNS hook did not end within {Limit.TotalSeconds} s ({verb})", cause: exception);
         }
+        finally
+        {
+            await stopDropping.CancelAsync().ConfigureAwait(false);
+            await dropping.ConfigureAwait(false);
+        }
 
         if (process.ExitCode != 0)
         {
             throw new AcmeException($"the DNS hook ended with code {process.ExitCode} ({verb})");
+        }
+    }
+
+    // Not by the lines of Process: what it reads when it is disposed of fails where no code looks.
+    private static async Task DropAsync(Stream output, CancellationToken cancellationToken)
+    {
+        await using (output.ConfigureAwait(false))
+        {
+            try
+            {
+                await output.CopyToAsync(Stream.Null, cancellationToken).ConfigureAwait(false);
+            }
+            catch (Exception exception) when (exception is IOException or OperationCanceledException)
+            {
+                // What is dropped may end as it likes.
+            }
         }
     }
 

@@ -69,10 +69,11 @@ public static class BuiltPrograms
     private static ProcessRunner Start(
         string path, IEnumerable<string> arguments, IReadOnlyDictionary<string, string?>? environment, int? files)
     {
-        // A shell starts background jobs with SIGINT ignored, which the runtime respects and children inherit: this process may be such a
-        // job.
+        // A shell starts background jobs with SIGINT ignored, and nohup its command with SIGHUP, which the runtime respects and children
+        // inherit: this process may be such a job.
         string[] limit = files is null ? [] : ["prlimit", $"--nofile={files}:{files}"];
-        string[] command = OperatingSystem.IsLinux() ? ["env", "--default-signal=INT", .. limit, "dotnet", path] : ["dotnet", path];
+        string[] command = OperatingSystem.IsLinux()
+            ? ["env", "--default-signal=INT,HUP", .. limit, "dotnet", path] : ["dotnet", path];
 
         // A working folder without an appsettings.json that would be read.
         return ProcessRunner.Start(command[0], [.. command[1..], .. arguments], environment, Path.GetTempPath());

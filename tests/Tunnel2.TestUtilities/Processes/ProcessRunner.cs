@@ -7,6 +7,7 @@ namespace Tunnel2.TestUtilities;
 /// <summary>A child process whose output a test can wait for. Thread-safe. Disposing kills it and its children.</summary>
 public sealed class ProcessRunner : IAsyncDisposable
 {
+    private const int SigHup = 1;
     private const int SigTerm = 15;
     private const int SigStop = 19;
     private const int SigCont = 18;
@@ -138,6 +139,9 @@ public sealed class ProcessRunner : IAsyncDisposable
 
     /// <summary>Asks it to end (SIGTERM).</summary>
     public void Terminate() => Signal(SigTerm);
+
+    /// <summary>Reports to it that its terminal was closed (SIGHUP).</summary>
+    public void HangUp() => Signal(SigHup);
 
     /// <summary>Freezes it (SIGSTOP).</summary>
     public void Suspend() => Signal(SigStop);
