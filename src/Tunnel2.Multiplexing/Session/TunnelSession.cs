@@ -136,8 +136,11 @@ internal sealed class TunnelSession
     /// <param name="isSettled">
     /// Whether the caller has worked on that loop already. Then it leaves only for an uplink that is far less busy.
     /// </param>
+    /// <param name="avoid">
+    /// The slots of uplinks that get it only where no other one is open, or where the others stall or have less room; a bit for each.
+    /// </param>
     /// <returns>Null when no uplink takes one.</returns>
-    public TunnelStream? TryOpenStream(UplinkStreams? except = null, PipeScheduler? home = null, bool isSettled = true)
+    public TunnelStream? TryOpenStream(UplinkStreams? except = null, PipeScheduler? home = null, bool isSettled = true, int avoid = 0)
     {
         // Step 3: the least loaded uplink opens a stream for the request.
         var uplinks = _uplinks;
@@ -147,6 +150,11 @@ internal sealed class TunnelSession
         }
 
         var best = FindBest(uplinks, except, home, isSettled);
+        if (avoid != 0 && FindBest(uplinks, except, home, isSettled, avoid) is { } wanted && !HasLessRoom(wanted, best!))
+        {
+            best = wanted;
+        }
+
         if (best?.TryOpenStream() is { } stream)
         {
             return stream;
@@ -213,7 +221,14 @@ internal sealed class TunnelSession
         }
     }
 
-    private static UplinkConnection? FindBest(UplinkConnection[] uplinks, UplinkStreams? except, PipeScheduler? home, bool isSettled)
+    private static bool HasLessRoom(UplinkConnection uplink, UplinkConnection other)
+    {
+        var now = uplink.Settings.TimeProvider.GetTimestamp();
+        return UplinkLoad.Of(uplink, now).HasLessRoomThan(UplinkLoad.Of(other, now));
+    }
+
+    private static UplinkConnection? FindBest(
+        UplinkConnection[] uplinks, UplinkStreams? except, PipeScheduler? home, bool isSettled, int avoid = 0)
     {
         UplinkConnection? best = null;
         UplinkConnection? near = null;
@@ -223,7 +238,7 @@ internal sealed class TunnelSession
         long now = 0;
         foreach (var uplink in uplinks)
         {
-            if (!uplink.IsOpenForStreams || uplink.Streams == except)
+            if (!uplink.IsOpenForStreams || uplink.Streams == except || (avoid >> uplink.Slot & 1) != 0)
             {
                 continue;
             }

@@ -67,5 +67,6 @@ internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group
         return HasLessRoomThan(other) || (IsClearlyAbove(other) && more * more > other.Streams * 4);
     }
 
-    private bool HasLessRoomThan(in UplinkLoad other) => (IsStalled && !other.IsStalled) || Level > other.Level;
+    /// <summary>Whether it is stalled, and the other one is not, or a quarter of its window more is outstanding.</summary>
+    public bool HasLessRoomThan(in UplinkLoad other) => (IsStalled && !other.IsStalled) || Level > other.Level;
 }

@@ -13,4 +13,10 @@ public enum HeaderBlockFlags : byte
     /// ways.
     /// </summary>
     Upgrade = 0x01,
+
+    /// <summary>
+    /// Response on a node link: at the owning node, the link and the uplink of the session are on different event loops, so each byte
+    /// crosses. On an uplink it means nothing.
+    /// </summary>
+    Crossed = 0x02,
 }

@@ -1,3 +1,5 @@
+using Tunnel2.ProxyEntry.Requests;
+
 namespace Tunnel2.ProxyEntry.Cluster;
 
 /// <summary>The sessions that a name has at other nodes, as far as this node knows. Immutable.</summary>
@@ -20,7 +22,8 @@ internal sealed class NodePlaces
             .. _all.GroupBy(static place => (place.Node.NodeId, place.Node.LinkAddress)).Select(static places => new NodeChoice(
                 places.First().Node with { Epoch = places.Max(static place => place.Node.Epoch) },
                 places.First().Rank,
-                Math.Max(1, places.Where(place => place.Rank == places.First().Rank).Sum(static place => place.Weight)))),
+                Math.Max(1, places.Where(place => place.Rank == places.First().Rank).Sum(static place => place.Weight)),
+                new CrossingLinks())),
         ];
         Newest = _all.Max(static place => place.Node.Epoch);
     }

@@ -97,6 +97,9 @@ internal sealed class ForwardedRequest
     /// <summary>The number of the registration at the node of the last of them.</summary>
     public long NodeEpoch { get; set; }
 
+    /// <summary>What is known of the links to that node, for its name; null: it was passed to none.</summary>
+    public CrossingLinks? CrossingLinks { get; set; }
+
     /// <summary>The node that it was last passed to, or should have been; null: none.</summary>
     public string? NodeId { get; set; }
 
@@ -368,7 +371,8 @@ internal sealed class ForwardedRequest
     }
 
     /// <summary>
-    /// From now on until <see cref="EndVisitorWait"/>, the caller waits only for the visitor. A cut of the request also ends that wait.
+    /// From now on until <see cref="EndVisitorWait"/>, the caller waits for the visitor, or for what comes before a stream. A cut of the
+    /// request also ends that wait.
     /// </summary>
     /// <param name="exchange">The visitor's exchange. It is aborted at once if the request has already been cut.</param>
     public void BeginVisitorWait(VisitorExchange exchange)
@@ -406,10 +410,9 @@ internal sealed class ForwardedRequest
         }
     }
 
-    /// <summary>Waits until the visitor has read what is being sent. A cut of the request ends the wait.</summary>
-    /// <returns>False when the visitor is gone.</returns>
-    public ValueTask<bool> WaitForVisitor(VisitorExchange exchange, ValueTask<bool> sending) =>
-        sending.IsCompleted ? sending : AwaitVisitorAsync(exchange, sending);
+    /// <summary>Waits for what no stream carries: a read by the visitor, its agent, a check. A cut of the request ends the wait.</summary>
+    public ValueTask<T> WaitFor<T>(VisitorExchange exchange, ValueTask<T> waiting) =>
+        waiting.IsCompleted ? waiting : WaitUnlessCutAsync(exchange, waiting);
 
     /// <summary>
     /// The request's stream was reset. If it was reset because its bytes were not read, the wait is one for the visitor and not for the
@@ -481,12 +484,12 @@ internal sealed class ForwardedRequest
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<bool> AwaitVisitorAsync(VisitorExchange exchange, ValueTask<bool> sending)
+    private async ValueTask<T> WaitUnlessCutAsync<T>(VisitorExchange exchange, ValueTask<T> waiting)
     {
         BeginVisitorWait(exchange);
         try
         {
-            return await sending.ConfigureAwait(false);
+            return await waiting.ConfigureAwait(false);
         }
         finally
         {

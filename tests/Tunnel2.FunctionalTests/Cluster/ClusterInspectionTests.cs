@@ -124,6 +124,44 @@ public sealed class ClusterInspectionTests(PostgresServer server) : IClassFixtur
     }
 
     [Fact]
+    public async Task What_a_node_alone_refuses_is_refused_by_each_node_and_changes_nothing()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0, 1);
+        await cluster.InspectAsync(0);
+        await cluster.VisitAsync(0, "/a");
+        var until = (await cluster.GetAsync(0, Session + "/inspection")).GetProperty("until").GetDateTimeOffset();
+        (string Method, string Path, string? Body, string Code)[] calls =
+        [
+            ("PUT", "/inspection", """{"minutes":5}""", "body"), ("DELETE", "/inspection", "{}", "body"),
+            ("PUT", "/inspection?minutes=5&seconds=3", null, "parameter"), ("DELETE", "/exchanges", "{}", "body"),
+            ("PUT", "/drain", "{}", "body"), ("DELETE", "", "{}", "body"), ("GET", "/exchanges", "{}", "body"),
+            ("GET", "/exchanges?kind=grpc", null, "parameter"), ("GET", "/exchanges.har?ids=1", null, "parameter"),
+            ("GET", "/exchanges.har?status=6xx", null, "parameter"), ("GET", "/exchanges.har?node=e2&status=6xx", null, "parameter"),
+            ("GET", "/exchanges/1?limit=1", null, "parameter"), ("GET", "/exchanges/e1:1/compare/e2:1?limit=1", null, "parameter"),
+            ("POST", "/exchanges/1/replay?method=PUT", null, "parameter"), ("GET", "/exchanges/e2:1", "{}", "body"),
+        ];
+        foreach (var (method, path, body, code) in calls)
+        {
+            for (var node = 0; node < 2; node++)
+            {
+                using var request = new HttpRequestMessage(new HttpMethod(method), Session + path);
+                request.Content = body is null ? null : new StringContent(body, Encoding.UTF8, "application/json");
+                using var response = await cluster.Admin(node).SendAsync(request);
+                var text = await response.Content.ReadAsStringAsync();
+                Assert.True(
+                    response.StatusCode == HttpStatusCode.BadRequest && text.Contains($"\"code\":\"{code}\"", StringComparison.Ordinal),
+                    $"{method} {path} at {node}: {response.StatusCode} {text}");
+            }
+        }
+
+        // The node counts the time that is left, so each answer differs by some milliseconds.
+        Assert.Equal(
+            until, (await cluster.GetAsync(0, Session + "/inspection")).GetProperty("until").GetDateTimeOffset(), TimeSpan.FromSeconds(1));
+        Assert.Equal(["e1:1"], Ids(await cluster.WholeAsync(1, Session + "/exchanges?limit=500&status=2xx&kind=http&reveal=0&q=")));
+    }
+
+    [Fact]
     public async Task All_agents_of_a_pool_at_several_nodes_are_inspected_also_one_that_comes_later()
     {
         await using var cluster = await StartAsync(server, 3);

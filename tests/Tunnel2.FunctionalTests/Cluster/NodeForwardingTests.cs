@@ -49,9 +49,10 @@ public sealed class NodeForwardingTests
                 Assert.DoesNotContain("Tunnel2", body.Text, StringComparison.OrdinalIgnoreCase);
             }
 
-            // Asked once, then known; and one link for all.
+            // Asked once, then known; and one link for all, or the next one where that was on the wrong loop.
             Assert.Equal(1, cluster.Knowledge.Asked.Value);
-            Assert.Equal((1, 0), (ClusterFixture.LinksOf(cluster.Front), ClusterFixture.LinksOf(cluster.Owner)));
+            Assert.InRange(ClusterFixture.LinksOf(cluster.Front), 1, 2);
+            Assert.Equal(0, ClusterFixture.LinksOf(cluster.Owner));
         });
 
     [Fact]

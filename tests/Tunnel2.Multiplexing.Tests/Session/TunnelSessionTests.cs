@@ -143,6 +143,55 @@ public class TunnelSessionTests
             });
 
     [Fact]
+    public Task An_uplink_to_avoid_gets_a_stream_where_no_other_one_is_open() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
+    {
+        var session = new TunnelSession();
+        var peers = Enumerable.Range(0, 3).Select(_ => new RawPeer(engine, UplinkRole.Entry)).ToArray();
+        Assert.All(peers, peer => session.TryAdd(peer.Uplink));
+        Fill(peers[2], 20);
+        Assert.Same(peers[2].Uplink.Streams, session.TryOpenStream(avoid: 0b011)!.Uplink);
+        Assert.NotSame(peers[2].Uplink.Streams, session.TryOpenStream(avoid: 0b111)!.Uplink);
+        Assert.NotSame(peers[2].Uplink.Streams, session.TryOpenStream(peers[2].Uplink.Streams, avoid: 0b011)!.Uplink);
+        await CloseAsync(session, peers);
+    });
+
+    [Fact]
+    public Task An_uplink_to_avoid_is_better_than_one_that_is_stalled() => TestEngine.RunAsync(EngineKind.Inline, async engine =>
+    {
+        var time = new ManualTimeProvider();
+        var session = new TunnelSession();
+        var avoided = MakePeer(engine, time);
+        var stuck = MakePeer(engine, time);
+        session.TryAdd(avoided.Uplink);
+        session.TryAdd(stuck.Uplink);
+        stuck.Transport.Incoming.Stall();
+        session.TryOpenStream(avoid: 0b01)!.SendRequest("/sent", new byte[100], end: false, out _);
+        await engine.YieldAsync(5);
+        Assert.Equal(1, stuck.Uplink.OpenStreams);
+        time.Advance(TimeSpan.FromSeconds(1.1));
+        Assert.True(stuck.Uplink.IsStalled(time.GetTimestamp()));
+        Assert.Same(avoided.Uplink.Streams, session.TryOpenStream(avoid: 0b01)!.Uplink);
+        stuck.Transport.Incoming.Resume();
+        await stuck.SyncAsync();
+        Assert.Same(stuck.Uplink.Streams, session.TryOpenStream(avoid: 0b01)!.Uplink);
+        await CloseAsync(session, [avoided, stuck]);
+    });
+
+    [Fact]
+    public Task An_uplink_to_avoid_is_better_than_one_that_has_less_room() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
+    {
+        var session = new TunnelSession();
+        var avoided = new RawPeer(engine, UplinkRole.Entry, new PairOptions { UplinkWindow = 20_000 });
+        var full = new RawPeer(engine, UplinkRole.Entry, new PairOptions { UplinkWindow = 20_000 });
+        session.TryAdd(avoided.Uplink);
+        session.TryAdd(full.Uplink);
+        session.TryOpenStream(avoid: 0b01)!.SendRequest("/", new byte[10_000], end: false, out _);
+        await engine.UntilAsync(() => full.Uplink.Sending.OutstandingBytes == 10_000, "half of the window is outstanding");
+        Assert.Same(avoided.Uplink.Streams, session.TryOpenStream(avoid: 0b01)!.Uplink);
+        await CloseAsync(session, [avoided, full]);
+    });
+
+    [Fact]
     public Task A_session_has_a_most_of_uplinks_and_gives_the_lowest_free_slot() => TestEngine.RunAsync(EngineKind.Pool, async engine =>
     {
         var session = new TunnelSession(maxUplinks: 3);

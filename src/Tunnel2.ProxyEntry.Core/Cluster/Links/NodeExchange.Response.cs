@@ -307,7 +307,9 @@ internal sealed partial class NodeExchange
         {
             var writer = new HeaderBlockWriter(_stream.BeginHead(size));
             writer.BeginResponse(
-                switches ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None, head.Status,
+                (switches ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None)
+                    | (_state.LoopPath == LoopPath.Crossed ? HeaderBlockFlags.Crossed : HeaderBlockFlags.None),
+                head.Status,
                 FieldSyntax.IsFieldValue(head.ReasonPhrase) ? head.ReasonPhrase : default);
             var hasLength = false;
             foreach (var field in head.Fields)

@@ -4,12 +4,14 @@ using Tunnel2.Multiplexing.Session;
 using Tunnel2.Multiplexing.Streams;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol.Errors;
+using Tunnel2.ProxyEntry.Requests;
 
 namespace Tunnel2.ProxyEntry.Cluster.Links;
 
 /// <summary>
 /// The connections to one other node: none until the first request for it, then one, and more while many requests are under way or one
-/// connection stalls. Only this side opens streams on them. Thread-safe.
+/// connection stalls, or where all that are open are on the wrong event loop of that node. Only this side opens streams on them.
+/// Thread-safe.
 /// </summary>
 internal sealed class NodeLink
 {
@@ -70,7 +72,8 @@ internal sealed class NodeLink
     /// <param name="except">An uplink that has just refused or lost the request, or null.</param>
     /// <param name="home">The event loop that the caller lives on, or null.</param>
     /// <param name="isSettled">As for <see cref="TunnelSession.TryOpenStream"/>.</param>
-    public TunnelStream? TryOpenStream(UplinkStreams? except, PipeScheduler? home, bool isSettled)
+    /// <param name="crossing">The connections on which the name's streams cross between loops at the node; null: none is known.</param>
+    public TunnelStream? TryOpenStream(UplinkStreams? except, PipeScheduler? home, bool isSettled, CrossingLinks? crossing)
     {
         if (_session is not { } session)
         {
@@ -78,8 +81,8 @@ internal sealed class NodeLink
         }
 
         Volatile.Write(ref _usedAt, _timeProvider.GetTimestamp());
-        var stream = session.TryOpenStream(except, home, isSettled);
-        if (session.OpenStreams > ManyStreams * session.Uplinks.Count && session.Uplinks.Count is > 0 and < MaxConnections)
+        var stream = session.TryOpenStream(except, home, isSettled, AvoidedSlots(session, crossing, out var allCross));
+        if ((allCross || session.OpenStreams > ManyStreams * session.Uplinks.Count) && session.Uplinks.Count is > 0 and < MaxConnections)
         {
             _ = DialAsync();
         }
@@ -90,15 +93,15 @@ internal sealed class NodeLink
     /// <summary>Opens a stream, and a connection for it where there is none.</summary>
     /// <returns>The stream, or why there is none.</returns>
     public async ValueTask<(TunnelStream? Stream, string Problem)> OpenStreamAsync(
-        UplinkStreams? except, PipeScheduler? home, bool isSettled, CancellationToken cancellationToken)
+        UplinkStreams? except, PipeScheduler? home, bool isSettled, CrossingLinks? crossing, CancellationToken cancellationToken)
     {
-        if (TryOpenStream(except, home, isSettled) is { } present)
+        if (TryOpenStream(except, home, isSettled, crossing) is { } present)
         {
             return (present, "");
         }
 
         var problem = await DialAsync().WaitAsync(cancellationToken).ConfigureAwait(false);
-        return TryOpenStream(except: null, home, isSettled) is { } stream
+        return TryOpenStream(except: null, home, isSettled, crossing) is { } stream
             ? (stream, "")
             : (null, problem.Length > 0 ? problem : "it takes no more requests");
     }
@@ -128,6 +131,34 @@ internal sealed class NodeLink
         }
 
         _session?.End(SessionEndReason.Shutdown, "The node stops.");
+    }
+
+    /// <summary>
+    /// The connections to avoid. Where streams cross on all of them, what is known of them is forgotten: the next ones find out again, also
+    /// on the connection that is opened then.
+    /// </summary>
+    private static int AvoidedSlots(TunnelSession session, CrossingLinks? crossing, out bool allCross)
+    {
+        allCross = false;
+        var avoided = crossing?.Slots ?? 0;
+        if (avoided == 0)
+        {
+            return 0;
+        }
+
+        // By number: on a request's way an enumerator would be an object.
+        var uplinks = session.Uplinks;
+        for (var i = 0; i < uplinks.Count; i++)
+        {
+            if ((avoided >> uplinks[i].Slot & 1) == 0)
+            {
+                return avoided;
+            }
+        }
+
+        allCross = true;
+        crossing!.Clear();
+        return 0;
     }
 
     /// <summary>Opens a further connection; one attempt at a time, which all that need one share.</summary>

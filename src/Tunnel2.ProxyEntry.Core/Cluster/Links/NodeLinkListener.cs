@@ -4,6 +4,7 @@ using System.Net.Sockets;
 using System.Security.Cryptography;
 using Tunnel2.Multiplexing.Handshake;
 using Tunnel2.Multiplexing.Streams;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Multiplexing.Transports;
 using Tunnel2.Multiplexing.Uplinks;
 using Tunnel2.Protocol;
@@ -45,7 +46,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
     private readonly ConnectionLimit _limit = new("nodes", MaxConnections, MaxOfAddress);
-    private readonly ConcurrentDictionary<UplinkConnection, Task> _links = new();
+    private readonly ConcurrentDictionary<UplinkConnection, (string Node, Task Ended)> _links = new();
     private readonly CancellationTokenSource _stopping = new();
     private Socket? _listener;
     private Task _loop = Task.CompletedTask;
@@ -127,7 +128,8 @@ internal sealed class NodeLinkListener : IAsyncDisposable
 
         try
         {
-            await Task.WhenAll(_links.Values).WaitAsync(limit, _timeProvider, hurry).ConfigureAwait(false);
+            await Task.WhenAll(_links.Values.Select(static link => link.Ended))
+                .WaitAsync(limit, _timeProvider, hurry).ConfigureAwait(false);
         }
         catch (Exception exception) when (exception is TimeoutException or OperationCanceledException)
         {
@@ -150,7 +152,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             uplink.TryEnd(new UplinkEnd(SessionEndReason.Shutdown, Text: "The node stopped."));
         }
 
-        await Task.WhenAll(_links.Values).ConfigureAwait(false);
+        await Task.WhenAll(_links.Values.Select(static link => link.Ended)).ConfigureAwait(false);
         await _loop.ConfigureAwait(false);
         _stopping.Dispose();
     }
@@ -235,6 +237,13 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             return;
         }
 
+        // The links of a node are spread over the loops, so that it can choose the one on the loop of a session.
+        var others = _links.Where(link => link.Value.Node == node).Select(static link => link.Key).ToArray();
+        if (UplinkPlacement.TryMove(_engine.Loops, others, transport) is { } loop)
+        {
+            await new SchedulerYield(loop);
+        }
+
         var settings = _dialer.SettingsFor(UplinkRole.Agent) with
         {
             SendStreamWindow = hello!.StreamWindow,
@@ -296,7 +305,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     private async Task RunAsync(UplinkConnection uplink, string node, ReadOnlyMemory<byte> rest)
     {
         var ended = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        _links[uplink] = ended.Task;
+        _links[uplink] = (node, ended.Task);
         _heartbeat.Timer.Add(uplink);
         _metrics.Opened(isOut: false);
         NodeLinkLog.LinkAccepted(_logger, node, uplink.RemoteName);

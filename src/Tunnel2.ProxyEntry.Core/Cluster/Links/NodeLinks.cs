@@ -44,9 +44,9 @@ internal sealed class NodeLinks : IDisposable
     public void MarkLeaving() => _ = Interlocked.Exchange(ref _leaving, new CancellationTokenSource()).CancelAsync();
 
     /// <summary>Opens a stream to a node, if there is a connection to it.</summary>
-    public TunnelStream? TryOpenStream(in NodeLocation location, UplinkStreams? except, PipeScheduler? home, bool isSettled) =>
-        _links.TryGetValue((location.NodeId, location.LinkAddress), out var link)
-            && link.TryOpenStream(except, home, isSettled) is { } stream
+    public TunnelStream? TryOpenStream(in NodeChoice choice, UplinkStreams? except, PipeScheduler? home, bool isSettled) =>
+        _links.TryGetValue((choice.Node.NodeId, choice.Node.LinkAddress), out var link)
+            && link.TryOpenStream(except, home, isSettled, choice.Crossing) is { } stream
             ? Count(stream)
             : null;
 
@@ -62,9 +62,10 @@ internal sealed class NodeLinks : IDisposable
     /// <returns>The stream, or why there is none.</returns>
     /// <exception cref="OperationCanceledException">The token was cancelled.</exception>
     public async ValueTask<(TunnelStream? Stream, string Problem)> OpenStreamAsync(
-        NodeLocation location, UplinkStreams? except, PipeScheduler? home, bool isSettled, CancellationToken cancellationToken)
+        NodeChoice choice, UplinkStreams? except, PipeScheduler? home, bool isSettled, CancellationToken cancellationToken)
     {
-        var (stream, problem) = await LinkTo(location).OpenStreamAsync(except, home, isSettled, cancellationToken).ConfigureAwait(false);
+        var (stream, problem) = await LinkTo(choice.Node).OpenStreamAsync(
+            except, home, isSettled, choice.Crossing, cancellationToken).ConfigureAwait(false);
         return (stream is null ? null : Count(stream), problem);
     }
 
@@ -79,7 +80,8 @@ internal sealed class NodeLinks : IDisposable
     {
         using var late = new CancellationTokenSource(patience, _timeProvider);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(late.Token, cancellationToken);
-        var (stream, problem) = await LinkTo(location).OpenStreamAsync(null, null, isSettled: true, either.Token).ConfigureAwait(false);
+        var (stream, problem) = await LinkTo(location).OpenStreamAsync(
+            null, null, isSettled: true, null, either.Token).ConfigureAwait(false);
         if (stream is null)
         {
             return (null, new NodeFeedProblem(problem, IsOlder: false));
@@ -115,7 +117,7 @@ internal sealed class NodeLinks : IDisposable
     public async Task<(NodeCallAnswer? Answer, NodeFeedProblem? Problem)> CallAsync(
         NodeLocation location, NodeCallRequest request, CancellationToken patience)
     {
-        var (stream, problem) = await LinkTo(location).OpenStreamAsync(null, null, isSettled: true, patience).ConfigureAwait(false);
+        var (stream, problem) = await LinkTo(location).OpenStreamAsync(null, null, isSettled: true, null, patience).ConfigureAwait(false);
         if (stream is null)
         {
             return (null, new NodeFeedProblem(problem, IsOlder: false) { Reason = "unreachable" });

@@ -127,9 +127,9 @@ internal sealed class NodeRouter
                 }
 
                 obstacle = NodeObstacle.Unreachable;
-                request.NodeId = choice.NodeId;
-                request.NodesLeft.Add(choice.Epoch);
-                _locator.Forget(name, choice.Epoch);
+                request.NodeId = choice.Node.NodeId;
+                request.NodesLeft.Add(choice.Node.Epoch);
+                _locator.Forget(name, choice.Node.Epoch);
             }
         }
         catch (OperationCanceledException)
@@ -177,7 +177,7 @@ internal sealed class NodeRouter
     /// The node for a request; null: there is none. One to which no link is open is passed over for an equal one that can be reached at
     /// once, and gets its link for the next requests.
     /// </summary>
-    private NodeLocation? Choose(ReadOnlySpan<char> name, NodePlaces places, ForwardedRequest request, int below)
+    private NodeChoice? Choose(ReadOnlySpan<char> name, NodePlaces places, ForwardedRequest request, int below)
     {
         var nodes = places.Nodes;
         var turn = nodes.Length == 1 ? 0 : (uint)Interlocked.Increment(ref _turn);
@@ -215,7 +215,7 @@ internal sealed class NodeRouter
             }
         }
 
-        return nodes[best].Node;
+        return nodes[best];
     }
 
     private static bool HasOther(ForwardedRequest request, NodePlaces places, int below = int.MaxValue, long except = 0)
@@ -231,11 +231,12 @@ internal sealed class NodeRouter
         return false;
     }
 
-    private static void Note(ForwardedRequest request, in NodeLocation location, NodePlaces places)
+    private static void Note(ForwardedRequest request, in NodeChoice choice, NodePlaces places)
     {
         request.NodesLeft.Streams++;
-        request.NodeId = location.NodeId;
-        request.NodeEpoch = location.Epoch;
-        request.HasOtherNodes = request.NodesLeft.Streams < MaxNodes && HasOther(request, places, except: location.Epoch);
+        request.NodeId = choice.Node.NodeId;
+        request.NodeEpoch = choice.Node.Epoch;
+        request.CrossingLinks = choice.Crossing;
+        request.HasOtherNodes = request.NodesLeft.Streams < MaxNodes && HasOther(request, places, except: choice.Node.Epoch);
     }
 }
