@@ -33,7 +33,7 @@ internal sealed partial class Http2Connection
             // Read all the same: the compression of the next blocks depends on it.
             return !TrySkip(compressed) ? Http2ErrorCode.CompressionError
                 : stream is { RemoteEnded: true } || (stream is null && !WasResetUnsynchronized(id)) ? Http2ErrorCode.StreamClosed
-                : Http2ErrorCode.NoError;
+                : Tolerate();
         }
 
         var buffer = _buffers.Rent(ProtocolLimits.MaxHeaderBlockLength);

@@ -24,7 +24,7 @@ internal sealed partial class Http2Connection
         }
 
         // Some services send more of a stream after its reset. It is dropped: the other streams of the connection have no part in it.
-        RememberResetUnsynchronized(header.StreamId);
+        RememberResetUnsynchronized(stream);
         var code = (Http2ErrorCode)BinaryPrimitives.ReadUInt32BigEndian(payload);
         var isUntouched = code == Http2ErrorCode.RefusedStream && !stream.HasFinalHead && stream.Interim == 0;
         FailUnsynchronized(stream, isUntouched ? Http2FailureKind.Refused : Http2FailureKind.Reset, code);
@@ -134,6 +134,7 @@ internal sealed partial class Http2Connection
             {
                 // An answer that has begun shows that the service did something with the request, also if it says otherwise now.
                 var isUntouched = !stream.HasFinalHead && stream.Interim == 0;
+                RememberResetUnsynchronized(stream);
                 FailUnsynchronized(
                     stream, isUntouched ? Http2FailureKind.Refused : Http2FailureKind.ConnectionLost, Http2ErrorCode.RefusedStream);
             }

@@ -23,6 +23,9 @@ internal sealed partial class Http2Connection
     private readonly List<Http2Stream> _readable = [];
     private readonly List<Http2Stream> _writable = [];
     private readonly ulong[] _wasReset = new ulong[RememberedStreams / 64];
+
+    /// <summary>Bytes that streams had been granted when they were reset: so many may still come for them, in sum.</summary>
+    private long _late;
     private byte[]? _block;
     private int _blockLength;
     private int _blockFrames;
@@ -230,12 +233,12 @@ internal sealed partial class Http2Connection
 
         if (!_streams.TryGetValue(id, out var stream) || stream.RemoteEnded)
         {
-            return stream is null && WasResetUnsynchronized(id) ? Http2ErrorCode.NoError : Http2ErrorCode.StreamClosed;
+            return stream is null && WasResetUnsynchronized(id) ? DropUnsynchronized(header.Length) : Http2ErrorCode.StreamClosed;
         }
 
         if (!stream.CanReceive)
         {
-            return Http2ErrorCode.NoError;
+            return DropUnsynchronized(header.Length);
         }
 
         stream.ReceiveWindow -= header.Length;
@@ -347,7 +350,7 @@ internal sealed partial class Http2Connection
     /// <summary>Ends a stream whose answer breaks a rule, and no other.</summary>
     private void ResetUnsynchronized(Http2Stream stream, Http2ErrorCode code, Http2FailureKind kind)
     {
-        AppendResetUnsynchronized(stream.Id, code);
+        AppendResetUnsynchronized(stream, code);
         FailUnsynchronized(stream, kind, code);
     }
 
@@ -384,7 +387,15 @@ internal sealed partial class Http2Connection
     /// <summary>Whether a frame is for no stream that was ever opened. Only this side opens, with odd numbers.</summary>
     private bool IsIdleUnsynchronized(int id) => (id & 1) == 0 || id >= _nextId;
 
-    private void RememberResetUnsynchronized(int id) => _wasReset[SlotOf(id, out var bit)] |= bit;
+    private void RememberResetUnsynchronized(Http2Stream stream)
+    {
+        _wasReset[SlotOf(stream.Id, out var bit)] |= bit;
+        _late += stream.RemoteEnded ? 0 : stream.ReceiveWindow;
+    }
+
+    /// <summary>DATA came for a stream after its reset, where it may have been under way.</summary>
+    private Http2ErrorCode DropUnsynchronized(int length) =>
+        (_late -= length) < 0 ? Http2ErrorCode.FlowControlError : Http2ErrorCode.NoError;
 
     private void ForgetResetUnsynchronized(int id) => _wasReset[SlotOf(id, out var bit)] &= ~bit;
 

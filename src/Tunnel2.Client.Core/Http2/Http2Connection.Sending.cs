@@ -144,10 +144,10 @@ internal sealed partial class Http2Connection
         _flood.OnOwnFrame();
     }
 
-    private void AppendResetUnsynchronized(int id, Http2ErrorCode code)
+    private void AppendResetUnsynchronized(Http2Stream stream, Http2ErrorCode code)
     {
-        RememberResetUnsynchronized(id);
-        Http2Frames.WriteRstStream(ReserveUnsynchronized(Http2Frames.ShortLength), id, code);
+        RememberResetUnsynchronized(stream);
+        Http2Frames.WriteRstStream(ReserveUnsynchronized(Http2Frames.ShortLength), stream.Id, code);
     }
 
     /// <summary>Room for a frame at the end of the queue, which will be sent.</summary>

@@ -259,7 +259,7 @@ internal sealed partial class Http2Connection
         {
             if (!(stream.LocalEnded && stream.RemoteEnded) && !stream.IsReset && !_isEnded)
             {
-                AppendResetUnsynchronized(stream.Id, Http2ErrorCode.Cancel);
+                AppendResetUnsynchronized(stream, Http2ErrorCode.Cancel);
             }
 
             _streams.Remove(stream.Id);
@@ -294,7 +294,7 @@ internal sealed partial class Http2Connection
 
             if (!(stream.LocalEnded && stream.RemoteEnded) && !stream.IsReset && !_isEnded)
             {
-                AppendResetUnsynchronized(id, code);
+                AppendResetUnsynchronized(stream, code);
             }
 
             FailUnsynchronized(stream, new Http2Failure(Http2FailureKind.Cancelled), out reads, out writes);

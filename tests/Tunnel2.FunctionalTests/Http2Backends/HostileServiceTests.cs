@@ -41,6 +41,12 @@ public sealed class HostileServiceTests
             11, static id => [.. Frame(1, 4, id, _ok), .. Repeat(Frame(0, 8, id, [2, 0, 0]), Many)]),
         ["a flood of answers to PING"] = (11, static _ => Repeat(Frame(6, 1, 0, new byte[8]), Many)),
         ["a flood of GOAWAY"] = (11, static _ => Repeat(Frame(7, 0, 0, [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]), Many)),
+        ["a flood of heads after a reset"] = (
+            11, static id => [.. Frame(3, 0, id, Number(8)), .. Repeat(Frame(1, 4, id, _ok), Many)]),
+        ["more DATA after a reset than the window had left"] = (
+            3, static id => [.. Frame(3, 0, id, Number(8)), .. Repeat(Frame(0, 0, id, new byte[16 * 1024]), 5)]),
+        ["a flood of heads after a head that is refused"] = (
+            11, static id => [.. Frame(1, 4, id, []), .. Repeat(Frame(1, 4, id, _ok), Many)]),
         ["a flood of resets of one stream"] = (11, static id => Repeat(Frame(3, 0, id, Number(8)), Many)),
         ["a frame size that is too small"] = (1, static _ => Frame(4, 0, 0, [0, 5, 0, 0, 0x3f, 0xff])),
         ["SETTINGS of a broken length"] = (6, static _ => Frame(4, 0, 0, new byte[5])),
@@ -284,6 +290,37 @@ public sealed class HostileServiceTests
             Assert.Equal(200, (await visitor.ExchangeAsync("/", "web.localhost")).Head.StatusCode);
             Assert.Equal(1, tunnel.RawBackend.ConnectionsAccepted.Value);
         });
+
+    [Fact]
+    public async Task What_comes_for_a_stream_that_GOAWAY_has_refused_is_dropped_and_the_others_are_served()
+    {
+        var isServed = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await Http2Service.RunAsync(
+            async (service, number) =>
+            {
+                var first = await service.ReadRequestAsync();
+                if (number > 0)
+                {
+                    await service.AnswerAsync(first.Id);
+                    return;
+                }
+
+                var second = await service.ReadRequestAsync();
+                byte[] late = [.. Frame(1, 4, second.Id, _ok), .. Frame(0, 0, second.Id, [1])];
+                await service.WriteAsync([.. Frame(7, 0, 0, [.. Number((uint)first.Id), 0, 0, 0, 0]), .. late]);
+                await isServed.Task;
+                await service.WriteAsync(late);
+                await service.AnswerAsync(first.Id);
+            },
+            async (visitor, _) =>
+            {
+                var first = visitor.ExchangeAsync(Http2Visitor.Request(isTls: false));
+                var second = visitor.ExchangeAsync(Http2Visitor.Request(isTls: false));
+                Assert.Equal(200, (await await Task.WhenAny(first, second)).Status);
+                isServed.SetResult();
+                Assert.Equal([200, 200], (await Task.WhenAll(first, second)).Select(static answer => answer.Status));
+            });
+    }
 
     [Fact]
     public async Task More_bytes_than_the_window_of_a_stream_end_the_connection_and_others_are_served()
