@@ -108,7 +108,10 @@ internal enum ProxyError
     /// <summary>The session has as many open streams as it may have.</summary>
     StreamLimit,
 
-    /// <summary>All places of visitors' connections are busy, and this tunnel has most of them.</summary>
+    /// <summary>
+    /// All places of visitors' connections are busy, and this tunnel has most of them; or large heads of requests have all of their memory,
+    /// and the visitor's address has most of it.
+    /// </summary>
     PlacesTaken,
 
     /// <summary>More requests than the rate limit allows.</summary>

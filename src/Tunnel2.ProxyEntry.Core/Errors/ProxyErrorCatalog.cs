@@ -80,8 +80,8 @@ internal static class ProxyErrorCatalog
         Backend(ProxyError.BackendNotTls, 502, "backend-not-tls", "tls_protocol_error", "The service does not speak TLS",
             "The agent speaks TLS to the service, which does not speak it on this port. Start the agent with an http address."),
         Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
-            "The service took the request and closed the connection without an answer. Its log says why: it may have crashed, or expect "
-                + "something else than version 1.1 of HTTP on this port, such as TLS."),
+            "The service took the request and closed the connection without an answer, or in the middle of one. Its log says why: it may "
+                + "have crashed, or expect something else than version 1.1 of HTTP on this port, such as TLS."),
         Backend(ProxyError.BackendProtocol, 502, "backend-protocol", "http_protocol_error", "The service broke HTTP",
             "The answer of the service is not valid HTTP. Check that the port belongs to an HTTP service, and whether it expects https."),
         Backend(
@@ -100,7 +100,7 @@ internal static class ProxyErrorCatalog
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
         Entry(ProxyError.PlacesTaken, 503, "places-taken", "connection_limit_reached", "Too many visitors at once",
-            "The tunnel server has no place left for visitors, and this tunnel has most of them. Try again in a moment.", retryAfter: 1),
+            "The tunnel server has no room left, and this tunnel or your address has most of it. Try again in a moment.", retryAfter: 1),
         Entry(ProxyError.RateLimit, 429, "rate-limit", "http_request_denied", "Too many requests",
             "This tunnel received more requests than its limit allows. Slow down and try again in a moment.", retryAfter: 1),
         Entry(ProxyError.AddressNotAllowed, 403, "address-not-allowed", "http_request_denied", "Not from this address",

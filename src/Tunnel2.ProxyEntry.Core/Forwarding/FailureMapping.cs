@@ -41,7 +41,7 @@ internal static class FailureMapping
         StreamResetReason.BackendTimeout => detail == StreamResetDetail.Stalled ? ProxyError.BackendStalled : ProxyError.BackendTimeout,
         StreamResetReason.BackendProtocol => detail switch
         {
-            StreamResetDetail.ClosedBeforeResponse => ProxyError.BackendClosed,
+            StreamResetDetail.ClosedBeforeResponse or StreamResetDetail.ClosedInBody => ProxyError.BackendClosed,
             StreamResetDetail.HeadTooLarge => ProxyError.BackendHeadTooLarge,
             StreamResetDetail.SpeaksTls => ProxyError.BackendSpeaksTls,
             StreamResetDetail.SpeaksHttp2 => ProxyError.BackendSpeaksHttp2,

@@ -95,7 +95,7 @@ internal sealed class Forwarder : IForwarder
                 if (opened.MayBeElsewhere
                     || opened.Error is ProxyError.AgentOffline or ProxyError.LoginRequired or ProxyError.WebhookSignature)
                 {
-                    opened = await _opener.WaitAsync(exchange, request, opened, except: left).ConfigureAwait(false);
+                    opened = await request.WaitFor(exchange, _opener.WaitAsync(exchange, request, opened, left)).ConfigureAwait(false);
                 }
 
                 request.Session = opened.Session;

@@ -65,10 +65,10 @@ internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https
             var outcome = HeadOutcome.Malformed;
             try
             {
-                outcome = OnHead(exchange, request, item, out upgraded, ref isWebSocket);
+                outcome = OnHead(exchange, request, item, stream.Uplink.Slot, out upgraded, ref isWebSocket);
                 if (outcome == HeadOutcome.InterimToSend)
                 {
-                    await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false);
+                    await request.WaitFor(exchange, exchange.FlushAsync()).ConfigureAwait(false);
                 }
             }
             finally
@@ -122,7 +122,7 @@ internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https
                 if (unflushed > 0 || !exchange.HasResponseStarted)
                 {
                     unflushed = 0;
-                    if (!await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false))
+                    if (!await request.WaitFor(exchange, exchange.FlushAsync()).ConfigureAwait(false))
                     {
                         stream.Reset(StreamResetReason.Cancel, exchange.LeftDetail);
                         return ResponseEnd.VisitorLeft;
@@ -157,7 +157,7 @@ internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https
                     if (length >= SendAt)
                     {
                         unflushed = 0;
-                        isThere = await request.WaitForVisitor(exchange, exchange.SendBodyAsync(item.Memory)).ConfigureAwait(false);
+                        isThere = await request.WaitFor(exchange, exchange.SendBodyAsync(item.Memory)).ConfigureAwait(false);
                     }
                     else
                     {
@@ -175,7 +175,7 @@ internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https
                     if (isThere && unflushed >= FlushAt)
                     {
                         unflushed = 0;
-                        isThere = await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false);
+                        isThere = await request.WaitFor(exchange, exchange.FlushAsync()).ConfigureAwait(false);
                     }
 
                     if (!isThere)
@@ -210,12 +210,13 @@ internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https
         // Bytes of a response that has started leave only by a flush; a response that has not started is sent as a whole at its end.
         return unflushed == 0
             || !exchange.HasResponseStarted
-            || await request.WaitForVisitor(exchange, exchange.FlushAsync()).ConfigureAwait(false)
+            || await request.WaitFor(exchange, exchange.FlushAsync()).ConfigureAwait(false)
             ? ResponseEnd.Complete
             : ResponseEnd.VisitorLeft;
     }
 
-    private HeadOutcome OnHead(VisitorExchange exchange, ForwardedRequest request, StreamItem item, out bool upgraded, ref bool isWebSocket)
+    private HeadOutcome OnHead(
+        VisitorExchange exchange, ForwardedRequest request, StreamItem item, int slot, out bool upgraded, ref bool isWebSocket)
     {
         upgraded = false;
         if (HeaderBlock.TryRead(item.Memory.Span, out var head) != ProtocolError.None || head.Kind != HeaderBlockKind.Response)
@@ -245,6 +246,10 @@ internal sealed class ResponsePump(RequestObservers observers, HttpsRules? https
         if (request.IsCarried)
         {
             KeepErrorOfNode(exchange, request, head);
+            if ((head.Flags & HeaderBlockFlags.Crossed) != 0)
+            {
+                request.CrossingLinks?.Add(slot);
+            }
         }
         else
         {

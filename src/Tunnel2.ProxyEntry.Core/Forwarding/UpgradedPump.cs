@@ -51,7 +51,7 @@ internal static class UpgradedPump
             if (!complete)
             {
                 exchange.ResetCode = stream.Failure.ResetCode();
-                await request.WaitForVisitor(exchange, CutAsync(exchange)).ConfigureAwait(false);
+                await request.WaitFor(exchange, CutAsync(exchange)).ConfigureAwait(false);
             }
         }
 
@@ -160,7 +160,7 @@ internal static class UpgradedPump
                         request.Capture?.OnResponseBody(item.Memory.Span);
                         var mayGo = goodbye?.BeginWrite(item.Memory.Span) ?? item.Memory.Length;
                         if (mayGo > 0
-                            && !await request.WaitForVisitor(exchange, connection.SendAsync(item.Memory[..mayGo])).ConfigureAwait(false))
+                            && !await request.WaitFor(exchange, connection.SendAsync(item.Memory[..mayGo])).ConfigureAwait(false))
                         {
                             return false;
                         }

@@ -1,17 +1,17 @@
 namespace Tunnel2.ProxyEntry.Limits;
 
 /// <summary>
-/// How much each visitor's address has of something that is bounded for all: one address must leave a part to the others. IPv6 counts by
+/// How many each visitor's address has of something that is bounded for all: one address must leave a part to the others. IPv6 counts by
 /// /64. Only addresses that have something are remembered. Thread-safe.
 /// </summary>
-/// <param name="most">How much one address may have.</param>
-internal sealed class AddressShares(long most)
+/// <param name="most">How many one address may have.</param>
+internal sealed class AddressShares(int most)
 {
     private readonly Lock _gate = new();
-    private readonly Dictionary<AddressKey, long> _taken = [];
+    private readonly Dictionary<AddressKey, int> _taken = [];
 
-    /// <summary>How much one address may have.</summary>
-    public long Most { get; } = most;
+    /// <summary>How many one address may have.</summary>
+    public int Most { get; } = most;
 
     /// <summary>Addresses that have something now.</summary>
     public int Count
@@ -25,29 +25,29 @@ internal sealed class AddressShares(long most)
         }
     }
 
-    /// <summary>Takes something.</summary>
-    /// <returns>False where the address would have more than it may; then it got nothing.</returns>
-    public bool TryTake(AddressKey address, long count = 1)
+    /// <summary>Takes one.</summary>
+    /// <returns>False where the address has as many as it may.</returns>
+    public bool TryTake(AddressKey address)
     {
         lock (_gate)
         {
-            var taken = _taken.GetValueOrDefault(address) + count;
-            if (taken > Most)
+            var taken = _taken.GetValueOrDefault(address);
+            if (taken >= Most)
             {
                 return false;
             }
 
-            _taken[address] = taken;
+            _taken[address] = taken + 1;
             return true;
         }
     }
 
-    /// <summary>Gives it back.</summary>
-    public void Return(AddressKey address, long count = 1)
+    /// <summary>Gives one back.</summary>
+    public void Return(AddressKey address)
     {
         lock (_gate)
         {
-            var left = _taken[address] - count;
+            var left = _taken[address] - 1;
             if (left == 0)
             {
                 _taken.Remove(address);

@@ -91,19 +91,24 @@ internal sealed class WebhookGate
         var note = request.NoteOf<WebhookNote>()!;
         var (policy, checks) = (note.Policy!, note.Checks!);
         (note.Policy, note.Checks) = (null, null);
-        var held = new HeldBody(_memory, AddressKey.OfAny(VisitorOrigin.Find(exchange, _trusted)));
+        using var reading = new CancellationTokenSource(_patience, _timeProvider);
+        var held = new HeldBody(_memory, AddressKey.OfAny(VisitorOrigin.Find(exchange, _trusted)), reading);
         ProxyError? error = ProxyError.BadRequest;
         try
         {
-            error = await ReadAsync(exchange, request, held, checks).ConfigureAwait(false);
+            error = await ReadAsync(exchange, request, held, checks, reading.Token).ConfigureAwait(false);
             if (error is null && !policy.Passes(checks, _memories, _timeProvider.GetUtcNow()))
             {
                 error = ProxyError.WebhookSignature;
             }
 
+            if (error is null && !held.TryAccept())
+            {
+                error = ProxyError.WebhookBusy;
+            }
+
             if (error is null)
             {
-                held.Accept();
                 (request.Held, note.Passed) = (held, policy);
             }
         }
@@ -130,7 +135,7 @@ internal sealed class WebhookGate
     }
 
     private async ValueTask<ProxyError?> ReadAsync(
-        VisitorExchange exchange, ForwardedRequest request, HeldBody held, WebhookCheck[] checks)
+        VisitorExchange exchange, ForwardedRequest request, HeldBody held, WebhookCheck[] checks, CancellationToken end)
     {
         if (exchange.ExpectsContinue && !request.HasContinued)
         {
@@ -140,8 +145,7 @@ internal sealed class WebhookGate
 
         var limit = Math.Min(_bodyLimit, request.BodyLimit);
         var body = exchange.RequestBody;
-        using var deadline = new CancellationTokenSource(_patience, _timeProvider);
-        using var stop = deadline.Token.UnsafeRegister(static state => ((VisitorExchange)state!).StopReadingBody(), exchange);
+        using var stop = end.UnsafeRegister(static state => ((VisitorExchange)state!).StopReadingBody(), exchange);
         while (true)
         {
             System.IO.Pipelines.ReadResult read;
@@ -155,10 +159,10 @@ internal sealed class WebhookGate
             }
 
             var buffer = read.Buffer;
-            if (deadline.IsCancellationRequested)
+            if (end.IsCancellationRequested)
             {
                 body.AdvanceTo(buffer.Start);
-                return ProxyError.RequestTimeout;
+                return held.IsCut ? ProxyError.WebhookBusy : ProxyError.RequestTimeout;
             }
 
             if (held.Length + buffer.Length > limit)

@@ -6,13 +6,13 @@ namespace Tunnel2.ProxyEntry.Requests;
 /// <summary>A request's whole body, held until it may go to the service, and for as long as it may be tried again.</summary>
 /// <param name="memory">Where its memory is counted.</param>
 /// <param name="from">The visitor's address.</param>
-internal sealed class HeldBody(HeldMemory memory, AddressKey from)
+/// <param name="reading">Ends the reading of the body. It lives until the body is accepted or released.</param>
+internal sealed class HeldBody(HeldMemory memory, AddressKey from, CancellationTokenSource reading) : MemoryHolder(from)
 {
     /// <summary>Memory is taken in such pieces.</summary>
     public const int PieceLength = 16 * 1024;
 
     private readonly List<byte[]> _pieces = [];
-    private bool _isAccepted;
 
     /// <summary>Bytes held.</summary>
     public long Length { get; private set; }
@@ -33,7 +33,7 @@ internal sealed class HeldBody(HeldMemory memory, AddressKey from)
             var offset = (int)(Length % PieceLength);
             if (offset == 0)
             {
-                if (!memory.TryTake(PieceLength, from))
+                if (!memory.TryTake(this, PieceLength))
                 {
                     return false;
                 }
@@ -51,27 +51,22 @@ internal sealed class HeldBody(HeldMemory memory, AddressKey from)
     }
 
     /// <summary>Its signature is right, and the body whole: it counts for its visitor no more. Once.</summary>
-    public void Accept()
-    {
-        _isAccepted = true;
-        memory.Release(from, (long)_pieces.Count * PieceLength);
-    }
+    /// <returns>False when it had to give way before.</returns>
+    public bool TryAccept() => memory.TryKeep(this);
 
     /// <summary>Gives everything back. Once, by the owner.</summary>
     public void Release()
     {
-        if (!_isAccepted)
-        {
-            memory.Release(from, (long)_pieces.Count * PieceLength);
-        }
-
         foreach (var piece in _pieces)
         {
             ArrayPool<byte>.Shared.Return(piece);
-            memory.Return(PieceLength);
         }
 
+        memory.Return(this);
         _pieces.Clear();
         Length = 0;
     }
+
+    /// <inheritdoc/>
+    public override void GiveWay() => _ = reading.CancelAsync();
 }

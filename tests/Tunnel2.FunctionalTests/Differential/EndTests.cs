@@ -305,7 +305,7 @@ public sealed class EndTests
             var answer = await stream.ReadWholeAsync();
             Assert.Equal((200, "\0\0\0\0\u0001\a", (int?)null), (answer.Status, answer.Body, answer.Reset));
             Assert.Equal(
-                ("14", "backend: The service broke HTTP (backend-protocol)"), (answer["grpc-status"], answer["grpc-message"]));
+                ("14", "backend: The service closed the connection (backend-closed)"), (answer["grpc-status"], answer["grpc-message"]));
         });
 
     private static async Task<string> VisitByHttp1Async(TunnelFixture tunnel, WaitSignal begun)

@@ -37,7 +37,7 @@ public sealed class AgentWordsTests
             entry.Http.Port,
             $"Something else than a Tunnel2 server answers at 127.0.0.1:{entry.Http.Port}. It is the server's public port, which is for "
                 + $"visitors: agents "
-            + "connect to its uplink port, 12001 by default, as in --server 127.0.0.1:12001.");
+            + "connect to its uplink port, 12001 by default, as in 127.0.0.1:12001.");
     }
 
     [Fact]

@@ -116,5 +116,47 @@ public sealed class Http2HeadTests
             new TunnelSetup { Settings = ["Limits:BufferMegabytes=16"] });
     }
 
+    /// <summary>A few addresses would be enough to keep out all large heads, and IPv6 gives thousands to one visitor.</summary>
+    [Fact]
+    public async Task The_oldest_requests_with_large_heads_end_for_those_of_an_address_that_has_less()
+    {
+        (string, string)[] large = [.. Enumerable.Repeat(("x-large", new string('a', 3_900)), 15)];
+        await TunnelFixture.RunAsync(
+            async connection =>
+            {
+                while ((await connection.ReadHeadAsync()).Target != "/held")
+                {
+                    await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+
+                await connection.WaitForEndAsync();
+            },
+            async tunnel =>
+            {
+                var session = tunnel.Entry.Session.Tunnel;
+                await using var hostile = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+                var streams = new List<Http2VisitorStream>();
+                for (var i = 0; i < Many; i++)
+                {
+                    var head = Http2Visitor.Request(isTls: false, "/held", fields: [.. large, ("x-forwarded-for", $"192.0.2.{i / 8}")]);
+                    streams.Add(await hostile.OpenAsync(head, end: true));
+                }
+
+                await WaitSignal.UntilAsync(() => Open(session) > Many / 2, "most of them run");
+                await using var other = await Http2Visitor.ConnectAsync(tunnel.Entry.Http, isTls: false);
+                for (var i = 0; i < 8; i++)
+                {
+                    var answer = await other.ExchangeAsync(
+                        Http2Visitor.Request(isTls: false, fields: [.. large, ("x-forwarded-for", "198.51.100.1")]));
+                    Assert.Equal(200, answer.Status);
+                }
+
+                // The server takes up requests of one connection in no certain order, so the oldest need not be the first that was sent.
+                var ended = Task.WhenEach(streams.Select(static stream => stream.ReadWholeAsync()));
+                Assert.True(await ended.AnyAsync(static async (answer, _) => (await answer).Status == 503));
+            },
+            new TunnelSetup { Settings = ["Limits:BufferMegabytes=16", "TrustedProxies=127.0.0.1"] });
+    }
+
     private static int Open(TunnelSession session) => session.Uplinks.Sum(static uplink => uplink.OpenStreams);
 }

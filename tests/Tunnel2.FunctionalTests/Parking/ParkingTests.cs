@@ -10,6 +10,9 @@ namespace Tunnel2.FunctionalTests.Parking;
 /// <summary>Requests for a name whose agent is away.</summary>
 public sealed class ParkingTests
 {
+    /// <summary>REFUSED_STREAM: the request was not taken.</summary>
+    private const int Refused = 7;
+
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
@@ -112,6 +115,28 @@ public sealed class ParkingTests
                 (503, "draining", "2", "close"), (head.StatusCode, head["Tunnel2-Error"], head["Retry-After"], head["Connection"]));
         },
         "Timeouts:Park=20s");
+
+    /// <summary>It has no stream that could be reset, and would keep the memory of its head until its wait is over.</summary>
+    [Fact]
+    public Task A_request_that_waits_ends_where_its_large_head_has_to_give_way() => RunAsync(
+        async (entry, backend) =>
+        {
+            (string, string)[] large = [.. Enumerable.Repeat(("x-large", new string('a', 3_900)), 15)];
+            await OnceConnectedAsync(entry, backend, saysGoodbye: false);
+            await using var visitor = await Http2Visitor.ConnectAsync(entry.Http, isTls: false);
+            var streams = new List<Http2VisitorStream>();
+            for (var i = 0; i < 40; i++)
+            {
+                var head = Http2Visitor.Request(isTls: false, fields: [.. large, ("x-forwarded-for", $"192.0.2.{i / 8}")]);
+                streams.Add(await visitor.OpenAsync(head, end: true));
+            }
+
+            var ended = Task.WhenEach(streams.Select(static stream => stream.ReadWholeAsync()));
+            Assert.True(await ended.AnyAsync(static async (answer, _) => (await answer).Reset is not (null or Refused)));
+        },
+        "Timeouts:Park=60s",
+        "Limits:BufferMegabytes=16",
+        "TrustedProxies=127.0.0.1");
 
     [Fact]
     public async Task A_successor_without_a_token_gets_the_name_while_the_first_still_finishes_what_it_has()

@@ -39,10 +39,10 @@ public sealed class ForwarderFailureTests
         agent.Reset(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody);
         Assert.Equal(["head 200", "flush", "cut"], await fixture.DoneAsync(asked));
         Assert.Equal(
-            ["began", "stream opened", "answered", "failed BackendProtocol within the answer", "stream ended", "ended Aborted"],
+            ["began", "stream opened", "answered", "failed BackendClosed within the answer", "stream ended", "ended Aborted"],
             fixture.Moments.Of(asked.State));
         Assert.Equal(200, asked.State.Status);
-        Assert.Equal(["Response of request R1 for web aborted at the backend after 0 bytes: backend-protocol"], fixture.Log.Of(2103));
+        Assert.Equal(["Response of request R1 for web aborted at the backend after 0 bytes: backend-closed"], fixture.Log.Of(2103));
     });
 
     [Theory]

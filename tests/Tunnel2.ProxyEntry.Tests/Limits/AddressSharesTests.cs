@@ -8,15 +8,16 @@ public sealed class AddressSharesTests
     [Fact]
     public void An_address_has_its_share_and_others_have_theirs()
     {
-        var shares = new AddressShares(3);
+        var shares = new AddressShares(2);
         var (one, other) = (Key("192.0.2.1"), Key("192.0.2.2"));
-        Assert.True(shares.TryTake(one, 2));
-        Assert.False(shares.TryTake(one, 2));
+        Assert.True(shares.TryTake(one));
         Assert.True(shares.TryTake(one));
         Assert.False(shares.TryTake(one));
-        Assert.True(shares.TryTake(other, 3));
-        shares.Return(one, 2);
-        Assert.True(shares.TryTake(one, 2));
+        Assert.True(shares.TryTake(other));
+        Assert.True(shares.TryTake(other));
+        shares.Return(one);
+        Assert.True(shares.TryTake(one));
+        Assert.False(shares.TryTake(one));
     }
 
     [Fact]

@@ -4,6 +4,7 @@ using System.Text;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Access.Webhooks;
 using Tunnel2.ProxyEntry.Limits;
+using Tunnel2.ProxyEntry.Requests;
 using Tunnel2.ProxyEntry.Tests.InMemory;
 
 namespace Tunnel2.ProxyEntry.Tests.Opening;
@@ -70,22 +71,51 @@ public sealed class WebhookGateTests
     [Fact]
     public Task Without_memory_nothing_is_held() => RunAsync(async fixture =>
     {
-        var taken = 0;
-        while (fixture.Memory.TryTake(1024 * 1024, new AddressKey(1, (ulong)taken)))
+        var kept = new List<Kept>();
+        for (var one = new Kept((ulong)kept.Count); fixture.Memory.TryTake(one, 1024 * 1024); one = new Kept((ulong)kept.Count))
         {
-            taken++;
+            Assert.True(fixture.Memory.TryKeep(one));
+            kept.Add(one);
         }
 
-        Assert.InRange(taken, 1, 64);
+        Assert.InRange(kept.Count, 1, 64);
         var visitor = Visitor("hello");
         var asked = fixture.Ask(visitor);
         await visitor.SendAsync("hello", end: true);
         Assert.Equal(["error WebhookBusy, again in 1 s"], await fixture.DoneAsync(asked));
-        for (; taken > 0; taken--)
+        kept.ForEach(fixture.Memory.Return);
+    });
+
+    /// <summary>Whoever has many addresses (a /48 of IPv6 has 65,536 that count) must not keep out a provider.</summary>
+    [Fact]
+    public Task Bodies_that_are_never_whole_give_way_to_one_of_another_address() => RunAsync(async fixture =>
+    {
+        var (text, stalled) = (new string('x', 60_000), new List<AskedRequest>());
+        while (fixture.Memory.Held < fixture.Memory.Most)
         {
-            fixture.Memory.Release(new AddressKey(1, (ulong)taken - 1), 1024 * 1024);
-            fixture.Memory.Return(1024 * 1024);
+            var hostile = Visitor("never whole", new IPAddress([10, 0, 0, (byte)(stalled.Count / 10)]));
+            stalled.Add(fixture.Ask(hostile));
+            await hostile.SendAsync(text);
+            await fixture.SettleAsync();
         }
+
+        var provider = Visitor(text, IPAddress.Parse("198.51.100.1"));
+        var asked = fixture.Ask(provider);
+        await provider.SendAsync(text, end: true);
+        var agent = await fixture.AcceptAsync();
+        await agent.ReadHeadAsync();
+        Assert.Equal(text, (await agent.ReadToEndAsync()).Body);
+        agent.Answer(200, "ok");
+        Assert.Equal(["head 200", "body 2", "complete"], await fixture.DoneAsync(asked));
+        Assert.Equal(["error WebhookBusy, again in 1 s"], await fixture.DoneAsync(stalled[0]));
+
+        fixture.Time.Advance(TimeSpan.FromSeconds(30));
+        foreach (var one in stalled.Skip(1))
+        {
+            Assert.Equal(["error RequestTimeout"], await fixture.DoneAsync(one));
+        }
+
+        Assert.Equal(0, fixture.Memory.Held);
     });
 
     [Fact]
@@ -153,4 +183,9 @@ public sealed class WebhookGateTests
             Assert.Equal(0, fixture.Memory.Held);
         },
         new ForwarderOptions { Uplinks = 2 });
+
+    private sealed class Kept(ulong address) : MemoryHolder(new AddressKey(1, address))
+    {
+        public override void GiveWay() => throw new InvalidOperationException("What is kept does not give way.");
+    }
 }

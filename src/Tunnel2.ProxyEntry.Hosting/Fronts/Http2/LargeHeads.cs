@@ -27,20 +27,21 @@ internal sealed class LargeHeads(
 
     /// <summary>Takes memory for the head of a request.</summary>
     /// <param name="exchange">The request.</param>
+    /// <param name="state">The same, as it is forwarded.</param>
     /// <param name="length">The length of its head, in bytes.</param>
-    /// <param name="head">What <see cref="Return"/> gives back.</param>
+    /// <param name="head">What <see cref="Return"/> gives back; null where it is small.</param>
     /// <returns>False when there is none: the request must not be served.</returns>
-    public bool TryTake(VisitorExchange exchange, long length, out LargeHead head)
+    public bool TryTake(VisitorExchange exchange, ForwardedRequest state, long length, out LargeHead? head)
     {
-        head = default;
+        head = null;
         if (length <= Free)
         {
             return true;
         }
 
         var visitor = VisitorOrigin.Find(exchange, settings.TrustedProxies);
-        var taken = new LargeHead((int)(BytesOfCharacter * (length - Free)), AddressKey.OfAny(visitor));
-        if (_memory.TryTake(taken.Bytes, taken.From))
+        var taken = new LargeHead(state, AddressKey.OfAny(visitor));
+        if (_memory.TryTake(taken, (int)(BytesOfCharacter * (length - Free))))
         {
             head = taken;
             return true;
@@ -56,9 +57,5 @@ internal sealed class LargeHeads(
     }
 
     /// <summary>The request has ended, and its head was released.</summary>
-    public void Return(LargeHead head)
-    {
-        _memory.Release(head.From, head.Bytes);
-        _memory.Return(head.Bytes);
-    }
+    public void Return(LargeHead head) => _memory.Return(head);
 }

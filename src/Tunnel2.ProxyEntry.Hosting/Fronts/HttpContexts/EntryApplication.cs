@@ -79,7 +79,7 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
         }
 
         context.Exchange.Begin();
-        if (!_heads.TryTake(context.Exchange, context.Exchange.HeadLength, out var head))
+        if (!_heads.TryTake(context.Exchange, context.State, context.Exchange.HeadLength, out var head))
         {
             context.Exchange.Refuse();
             context.Exchange.LetGo();
@@ -94,9 +94,9 @@ internal sealed class EntryApplication : IHttpApplication<EntryRequest>
     public void DisposeContext(EntryRequest context, Exception? exception)
     {
         context.Activity?.RequestEnded();
-        if (context.Head is { Bytes: > 0 } head)
+        if (context.Head is { } head)
         {
-            context.Head = default;
+            context.Head = null;
             context.Exchange.LetGo();
             _heads.Return(head);
         }

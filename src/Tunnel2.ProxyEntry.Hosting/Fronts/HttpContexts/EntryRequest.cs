@@ -27,8 +27,8 @@ internal sealed class EntryRequest
 
     public HttpContextExchange Exchange { get; }
 
-    /// <summary>What its head counts for.</summary>
-    public LargeHead Head { get; set; }
+    /// <summary>What its head counts for; null where it is small.</summary>
+    public LargeHead? Head { get; set; }
 
     public ForwardedRequest State { get; } = new();
 }
