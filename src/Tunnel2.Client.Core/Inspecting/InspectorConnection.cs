@@ -362,17 +362,20 @@ internal sealed class InspectorConnection
             };
         }
 
+        /// <summary>The value of a field; where it came several times, the list of all (RFC 9110 section 5.3).</summary>
         private static string? Find(RequestHeadParser parser, ReadOnlySpan<byte> buffer, ReadOnlySpan<byte> name)
         {
+            string? all = null;
             foreach (ref readonly var field in parser.Fields)
             {
                 if (Ascii.EqualsIgnoreCase(field.Name(buffer), name))
                 {
-                    return Encoding.Latin1.GetString(field.Value(buffer));
+                    var value = Encoding.Latin1.GetString(field.Value(buffer));
+                    all = all is null ? value : all + ", " + value;
                 }
             }
 
-            return null;
+            return all;
         }
     }
 }

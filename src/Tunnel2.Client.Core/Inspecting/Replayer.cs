@@ -40,7 +40,9 @@ internal sealed class Replayer
         using var limit = new CancellationTokenSource(_limit, _time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, cancellationToken);
         var note = "there is no public URL now";
-        foreach (var url in PublicUrls(request))
+
+        // First that with the scheme of the first request: a server may send others away.
+        foreach (var url in PublicUrl.AllOf(_inspection.PublicUrls, request.Authority, request.IsSecure).Take(MostUrls))
         {
             var (connection, error) = await ReplayConnector.ToServerAsync(_options.Server, url, _time, either.Token).ConfigureAwait(false);
             if (connection is not null)
@@ -110,13 +112,6 @@ internal sealed class Replayer
 
     private (BackendTarget Target, RequestHeadEncoder Heads) ServiceOf(ServiceRoute route) => (
         route.Target, new RequestHeadEncoder(route.Target, _options.HostHeader, route.StripsPrefix ? route.Path.Length : 0));
-
-    /// <summary>Those of the name that the first request was for, and first that with its scheme: a server may send others away.</summary>
-    private IEnumerable<Uri> PublicUrls(ReplayRequest request) => _inspection.PublicUrls
-        .Select(text => PublicUrl.Of(text, request.Authority))
-        .OfType<Uri>()
-        .OrderBy(url => url.Scheme == (request.IsSecure ? Uri.UriSchemeHttps : Uri.UriSchemeHttp) ? 0 : 1)
-        .Take(MostUrls);
 
     /// <summary>The request as the agent sends it to the service; null where it is not HTTP.</summary>
     private static byte[]? ForService(ReplayRequest request, ReadOnlySpan<byte> block, RequestHeadEncoder heads)

@@ -1,12 +1,12 @@
 using System.Net;
 using System.Net.Http.Headers;
-using System.Security.Authentication;
 using System.Text.Json;
 using Tunnel2.Client.Administration;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
 using Tunnel2.Telemetry.Files;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Inspecting;
 
@@ -58,8 +58,12 @@ internal static class InspectCommand
         catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException or JsonException)
         {
             stop.ThrowIfCancellationRequested();
-            string reason = exception is OperationCanceledException ? "no answer in time"
-                : PlainText.Clean(exception.InnerException is AuthenticationException { Message: var ofTls } ? ofTls : exception.Message);
+            string reason = exception switch
+            {
+                OperationCanceledException => "no answer in time",
+                HttpRequestException failure => HttpFailure.Reason(failure),
+                _ => PlainText.Clean(exception.Message),
+            };
             await error.WriteLineAsync($"tunnel2: no inspector answers at {options.From.Authority}: {reason}");
             return AgentExitCode.ServerUnreachable;
         }
@@ -127,9 +131,20 @@ internal static class InspectCommand
             form.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
         }
 
+        FileStream file;
         try
         {
-            await using (var file = new FileStream(beside, form))
+            file = new FileStream(beside, form);
+        }
+        catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
+        {
+            // The user knows the file by the name that it was to have.
+            throw new IOException(exception.Message.Replace(beside, path, StringComparison.Ordinal), exception);
+        }
+
+        try
+        {
+            await using (file)
             {
                 await body.CopyToAsync(file, cancellationToken);
             }

@@ -129,6 +129,21 @@ internal sealed record BodyView
             return this with { Content = [], Withheld = $"This is no readable {MediaType}, so secrets in it cannot be masked." };
         }
 
+        // The type is what its sender says: a client may forget the boundary, or name another type.
+        var view = this;
+        var isPartMasked = false;
+        var boundary = IsText ? MultipartMask.BoundaryOf(Content, fields.MediaParameter("boundary")) : null;
+        if (boundary is not null)
+        {
+            view = this with { Content = MultipartMask.Apply(Content, boundary, rules, out isPartMasked) };
+        }
+
+        view = view.MaskedByKind(rules, hasParts: boundary is not null);
+        return view with { IsMasked = view.IsMasked || isPartMasked };
+    }
+
+    private BodyView MaskedByKind(MaskingRules rules, bool hasParts)
+    {
         switch (Kind)
         {
             case BodyKind.Form:
@@ -142,10 +157,9 @@ internal sealed record BodyView
                 plain = MaskingRules.IsLikeXml(plain) ? XmlMask.Apply(plain, rules, out isTagMasked) : plain;
                 var bytes = JsonMask.Apply(plain, rules, out var isNameMasked);
                 return this with { Content = bytes, IsMasked = isNameMasked || isTagMasked || shown != form };
-            case BodyKind.Multipart when fields.MediaParameter("boundary") is { Length: > 0 } boundary:
-                var parts = MultipartMask.Apply(Content, boundary, rules, out var isPartMasked);
-                var json = JsonMask.Apply(parts, rules, out var isKeyMasked);
-                return this with { Content = json, IsMasked = isPartMasked || isKeyMasked };
+            case BodyKind.Multipart when hasParts:
+                var json = JsonMask.Apply(Content, rules, out var isKeyMasked);
+                return this with { Content = json, IsMasked = isKeyMasked };
             case BodyKind.Text when MediaType.EndsWith("xml", StringComparison.Ordinal):
                 var elements = rules.OfXml(Content, out var isElementMasked);
                 return this with { Content = elements, IsMasked = isElementMasked };
@@ -154,7 +168,7 @@ internal sealed record BodyView
                 var masked = JsonMask.Apply(Content, rules, out var isMasked);
                 return this with { Content = masked, IsMasked = isMasked };
             case BodyKind.Json or BodyKind.Text or BodyKind.Multipart:
-                // The type is what its sender says, and a bracket also begins settings and logs: only JSON that is whole is surely JSON.
+                // A bracket also begins settings and logs: only JSON that is whole is surely JSON.
                 var lines = rules.OfLines(Content, out var isLineMasked);
                 return this with { Content = lines, IsMasked = isLineMasked };
             default:

@@ -34,14 +34,13 @@ internal static class ContentDecoder
 
     /// <summary>Decodes a body.</summary>
     /// <param name="body">The bytes.</param>
-    /// <param name="codings">The value of Content-Encoding.</param>
+    /// <param name="codings">The values of Content-Encoding that code something.</param>
     /// <param name="limit">How many bytes come out at most.</param>
     /// <param name="state">How it went.</param>
     public static byte[] Decode(byte[] body, string codings, int limit, out DecodingState state)
     {
         state = DecodingState.Plain;
-        var names = codings.Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries)
-            .Where(static name => !name.Equals("identity", StringComparison.OrdinalIgnoreCase)).ToArray();
+        var names = codings.Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries);
         if (names.Length > MaxCodings)
         {
             state = DecodingState.Unknown;

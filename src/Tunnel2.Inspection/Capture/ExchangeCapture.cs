@@ -147,10 +147,7 @@ internal sealed class ExchangeCapture : IMessageSink
         if (TryReserve(lines.Length))
         {
             Volatile.Write(ref _responseHead, lines.ToArray());
-            if (lines.IndexOf("event-stream"u8) >= 0)
-            {
-                BeginEvents(Response);
-            }
+            BeginEvents(lines);
         }
 
         _store.OnChanged();
@@ -245,9 +242,11 @@ internal sealed class ExchangeCapture : IMessageSink
         _requestHead = null;
     }
 
-    private void BeginEvents(ResponseHead head)
+    private void BeginEvents(ReadOnlySpan<byte> lines)
     {
-        if (head.Fields.MediaType() == "text/event-stream" && head.Fields.Codings().Length == 0)
+        // Few answers are events: the whole head is read of those only.
+        if (HeadFields.MediaTypeOf(HeadText.Of(ResponseHead.Find(lines, "Content-Type"u8))) == "text/event-stream"
+            && Response.Fields.Codings().Length == 0)
         {
             Volatile.Write(ref _messages, new MessageLog());
             _events = new EventStreamReader(this, _limits.MessageBytes);

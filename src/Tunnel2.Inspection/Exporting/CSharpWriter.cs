@@ -8,6 +8,9 @@ namespace Tunnel2.Inspection.Exporting;
 /// <summary>Writes a request as C# for <c>HttpClient</c>.</summary>
 internal static class CSharpWriter
 {
+    private static readonly string[] _capitalized =
+        ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"];
+
     /// <summary>Writes the program.</summary>
     /// <param name="source">The request.</param>
     /// <param name="notes">What a reader has to know is added.</param>
@@ -19,6 +22,16 @@ internal static class CSharpWriter
         {
             notes.Add(target == "/" ? "HttpClient sends no such target, and / replaces it"
                 : "HttpClient sends targets of ASCII alone: the other bytes are written as %XX");
+        }
+
+        if (_capitalized.Contains(source.Method.ToUpperInvariant()) && source.Method.Any(char.IsAsciiLetterLower))
+        {
+            notes.Add("HttpClient sends the method in capitals");
+        }
+
+        if (source.Fields.DistinctBy(static field => HeadText.Of(field.Name).ToLowerInvariant()).Count() < source.Fields.Count)
+        {
+            notes.Add("HttpClient joins fields of one name");
         }
 
         var url = source.Origin + target;
@@ -34,7 +47,10 @@ internal static class CSharpWriter
         code.Append("using var request = new HttpRequestMessage(\n    new HttpMethod(").Append(Literal(source.Method));
         code.Append("),\n    new Uri(").Append(Literal(url));
         code.Append(", new UriCreationOptions { DangerousDisablePathAndQueryCanonicalization = true }));\n");
-        if (source.Body.Length > 0)
+
+        // Fields of a body are refused, in silence, where there is no content.
+        var hasContent = source.Body.Length > 0 || source.Fields.Any(IsOfContent);
+        if (hasContent)
         {
             code.Append("request.Content = new ByteArrayContent(");
             code.Append(Utf8.IsValid(source.Body)
@@ -47,7 +63,7 @@ internal static class CSharpWriter
         {
             var value = Encoding.Latin1.GetString(field.Value);
             var arguments = $"TryAddWithoutValidation({Literal(HeadText.Of(field.Name))}, {Literal(value)});\n";
-            code.Append(IsOfContent(field) && source.Body.Length > 0 ? "request.Content.Headers." : "request.Headers.").Append(arguments);
+            code.Append(IsOfContent(field) ? "request.Content.Headers." : "request.Headers.").Append(arguments);
         }
 
         code.Append("using var response = await client.SendAsync(request);\n");

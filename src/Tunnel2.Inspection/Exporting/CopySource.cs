@@ -60,6 +60,11 @@ internal sealed record CopySource
             notes.Add("the trailers are left out");
         }
 
+        if (head.Upgrades)
+        {
+            notes.Add("the request for another protocol is left out");
+        }
+
         var authority = HeadText.Of(head.Authority);
         return new CopySource
         {
@@ -114,7 +119,9 @@ internal sealed record CopySource
         var name = HeadText.Of(field.Name).ToLowerInvariant();
         return name switch
         {
-            "content-length" or "transfer-encoding" or "connection" or "expect" or "forwarded" or "upgrade" => false,
+            // A client writes the length of its body by itself, and none where there is none: some services refuse such a POST (411).
+            "content-length" => field.Value is [(byte)'0'],
+            "transfer-encoding" or "connection" or "expect" or "forwarded" or "upgrade" => false,
             "x-forwarded-for" or "x-forwarded-host" or "x-forwarded-proto" or "x-forwarded-port" => false,
             "host" => !origin.EndsWith("://" + authority, StringComparison.OrdinalIgnoreCase),
             _ => true,

@@ -1,32 +1,29 @@
-using System.Buffers;
 using System.Text;
+using System.Text.RegularExpressions;
 using System.Text.Unicode;
 using Tunnel2.Inspection.Heads;
 
 namespace Tunnel2.Inspection.Exporting;
 
 /// <summary>Writes a request as a line for HTTPie in bash or zsh.</summary>
-internal static class HttpieWriter
+internal static partial class HttpieWriter
 {
     private const int LongestArgument = 64 * 1024;
-
-    private static readonly SearchValues<byte> _sentAsTheyAre = SearchValues.Create(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!#$%&'()*+,/:;=?@"u8);
 
     /// <summary>Writes the line.</summary>
     /// <param name="source">The request.</param>
     /// <param name="notes">What a reader has to know is added.</param>
     public static string Write(CopySource source, List<string> notes)
     {
-        if (!source.Method.All(char.IsAsciiLetter) || source.Target is not [(byte)'/', ..] || !Utf8.IsValid(source.Target))
+        if (!source.Method.All(char.IsAsciiLetterUpper) || source.Target is not [(byte)'/', ..] || !Utf8.IsValid(source.Target))
         {
-            notes.Add("HTTPie cannot send this request: its method has other signs than letters, or its target is no path of UTF-8");
+            notes.Add("HTTPie cannot send this request: its method is not of capital letters, or its target is no path of UTF-8");
             return "";
         }
 
-        if (source.Target.AsSpan().ContainsAnyExcept(_sentAsTheyAre))
+        if (!SentAsItIs().IsMatch(HeadText.Of(source.Target)))
         {
-            notes.Add("HTTPie writes some signs of the target as %XX");
+            notes.Add("HTTPie writes the target in another way: some signs as %XX, or %XX as signs, or without a last ? or ;");
         }
 
         // HTTPie reads its arguments as UTF-8, and fails where they are not.
@@ -70,6 +67,15 @@ internal static class HttpieWriter
 
         return line.ToString();
     }
+
+    /// <summary>
+    /// HTTPie codes signs that are not listed and each % that begins no %XX, writes the digits of others as capitals, decodes those of
+    /// letters, digits and <c>-._~</c>, and leaves out a last question mark and a last semicolon of the path.
+    /// </summary>
+    [GeneratedRegex(
+        @"^(?![^?]*;(\?|\z))([A-Za-z0-9\-._~!#$&'()*+,/:;=?@]|%(?!2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)[0-9A-F]{2})*(?<!\?)\z",
+        RegexOptions.CultureInvariant)]
+    private static partial Regex SentAsItIs();
 
     private static void Without(StringBuilder line, CopySource source, ReadOnlySpan<byte> name)
     {

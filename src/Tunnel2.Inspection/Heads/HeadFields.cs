@@ -5,6 +5,8 @@ namespace Tunnel2.Inspection.Heads;
 /// <summary>Looks fields up in their wire order.</summary>
 internal static class HeadFields
 {
+    private static readonly string[] _plain = ["identity", "none"];
+
     /// <summary>The first value of a field, or null.</summary>
     public static string? Find(this IReadOnlyList<HeadField> fields, ReadOnlySpan<byte> name)
     {
@@ -21,7 +23,10 @@ internal static class HeadFields
 
     /// <summary>The media type of a message without its parameters, in lower case; empty where there is none.</summary>
     public static string MediaType(this IReadOnlyList<HeadField> fields) =>
-        (fields.Find("Content-Type"u8) ?? "").Split(';')[0].Trim().ToLowerInvariant();
+        MediaTypeOf(fields.Find("Content-Type"u8) ?? "");
+
+    /// <summary>The same of the field's value.</summary>
+    public static string MediaTypeOf(string contentType) => contentType.Split(';')[0].Trim().ToLowerInvariant();
 
     /// <summary>A parameter of Content-Type, or null.</summary>
     public static string? MediaParameter(this IReadOnlyList<HeadField> fields, string name)
@@ -38,15 +43,13 @@ internal static class HeadFields
         return null;
     }
 
-    /// <summary>All values of Content-Encoding in their order, with commas.</summary>
-    public static string Codings(this IReadOnlyList<HeadField> fields)
-    {
-        var codings = new StringBuilder();
-        foreach (var field in fields.Where(static field => field.Is("Content-Encoding"u8)))
-        {
-            codings.Append(codings.Length > 0 ? "," : "").Append(Encoding.Latin1.GetString(field.Value));
-        }
-
-        return codings.ToString();
-    }
+    /// <summary>
+    /// All values of Content-Encoding in their order, with commas; without those that code nothing: <c>identity</c>, and <c>none</c>, with
+    /// which many a service of events keeps the servers before it from coding them.
+    /// </summary>
+    public static string Codings(this IReadOnlyList<HeadField> fields) => string.Join(", ", fields
+        .Where(static field => field.Is("Content-Encoding"u8))
+        .SelectMany(static field => Encoding.Latin1.GetString(field.Value).Split(','))
+        .Select(static coding => coding.Trim())
+        .Where(static coding => coding.Length > 0 && !_plain.Contains(coding, StringComparer.OrdinalIgnoreCase)));
 }

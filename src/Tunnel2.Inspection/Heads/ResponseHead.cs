@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text;
 
 namespace Tunnel2.Inspection.Heads;
 
@@ -37,7 +38,22 @@ internal sealed record ResponseHead
         return new ResponseHead { Status = status, Reason = first.Length > 13 ? first[13..].ToArray() : [], Fields = fields };
     }
 
-    private static ReadOnlySpan<byte> TakeLine(ref ReadOnlySpan<byte> lines)
+    /// <summary>The value of the first field with a name, found without reading the others; empty where there is none.</summary>
+    public static ReadOnlySpan<byte> Find(ReadOnlySpan<byte> lines, scoped ReadOnlySpan<byte> name)
+    {
+        while (!lines.IsEmpty)
+        {
+            var line = TakeLine(ref lines);
+            if (line.Length > name.Length && line[name.Length] == (byte)':' && Ascii.EqualsIgnoreCase(line[..name.Length], name))
+            {
+                return line[(name.Length + 1)..].Trim(" \t"u8);
+            }
+        }
+
+        return [];
+    }
+
+    private static ReadOnlySpan<byte> TakeLine(scoped ref ReadOnlySpan<byte> lines)
     {
         var end = lines.IndexOf((byte)'\n');
         var line = end < 0 ? lines : lines[..end];

@@ -10,6 +10,37 @@ internal static class MultipartMask
     /// <summary>Names are shorter. A longer one is masked without a look: many of them in one head would take long.</summary>
     private const int LongestName = 1024;
 
+    /// <summary>RFC 2046 allows 70 characters.</summary>
+    private const int LongestBoundary = 70;
+
+    private static ReadOnlySpan<byte> PartHead => "Content-"u8;
+
+    /// <summary>
+    /// What divides a body: the boundary that its type declares, or where that is missing or another one, the first line of the body,
+    /// if a part's head follows it; null: the body has no parts.
+    /// </summary>
+    /// <param name="body">The body.</param>
+    /// <param name="declared">The boundary of its type, or null.</param>
+    public static string? BoundaryOf(ReadOnlySpan<byte> body, string? declared)
+    {
+        if (declared is { Length: > 0 } && body.IndexOf(HeadText.Bytes("--" + declared)) >= 0)
+        {
+            return declared;
+        }
+
+        var lines = body.TrimStart("\r\n"u8);
+        var end = lines.IndexOf((byte)'\n');
+        var head = lines[(end + 1)..];
+        if (end < 0 || !lines.StartsWith("--"u8)
+            || !Ascii.EqualsIgnoreCase(head[..Math.Min(PartHead.Length, head.Length)], PartHead))
+        {
+            return null;
+        }
+
+        var boundary = lines[2..end].TrimEnd(" \t\r"u8);
+        return boundary.Length is > 0 and <= LongestBoundary && Ascii.IsValid(boundary) ? HeadText.Of(boundary) : null;
+    }
+
     /// <summary>Masks a body.</summary>
     /// <param name="body">The body.</param>
     /// <param name="boundary">Its boundary.</param>

@@ -37,6 +37,15 @@ internal static class PublicUrl
             : null;
     }
 
+    /// <summary>Those of a session's URLs that cover what a visitor called, first that with the scheme of the visitor.</summary>
+    /// <param name="urls">The public URLs of the session.</param>
+    /// <param name="authority">Host and port that the visitor called.</param>
+    /// <param name="isSecure">Whether the visitor used TLS.</param>
+    public static IEnumerable<Uri> AllOf(IEnumerable<string> urls, string authority, bool isSecure) => urls
+        .Select(url => Of(url, authority))
+        .OfType<Uri>()
+        .OrderBy(url => url.Scheme == (isSecure ? Uri.UriSchemeHttps : Uri.UriSchemeHttp) ? 0 : 1);
+
     /// <summary>Whether two authorities have the same host.</summary>
     public static bool AreOfOneHost(string authority, string other) =>
         HostOf(authority).Equals(HostOf(other), StringComparison.OrdinalIgnoreCase);

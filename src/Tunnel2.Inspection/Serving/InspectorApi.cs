@@ -390,10 +390,9 @@ internal sealed class InspectorApi : IDisposable
     }
 
     private static string OriginOf(IInspectedSession session, ExchangeCapture capture) =>
-        session.PublicUrls is [var url, ..] && PublicUrl.Of(url, HeadText.Of(capture.Request.Authority)) is { } parsed
-            ? parsed.GetLeftPart(UriPartial.Authority)
-            : Uri.TryCreate(session.Upstream, UriKind.Absolute, out var upstream) ? upstream.GetLeftPart(UriPartial.Authority)
-            : "http://localhost";
+        (PublicUrl.AllOf(session.PublicUrls, HeadText.Of(capture.Request.Authority), capture.Request.IsSecure).FirstOrDefault()
+            ?? (Uri.TryCreate(session.Upstream, UriKind.Absolute, out var upstream) ? upstream : null))
+        ?.GetLeftPart(UriPartial.Authority) ?? "http://localhost";
 
     private static MaskingRules? RulesOf(IInspectedSession session, InspectorRequest request) =>
         request.Reveals ? null : session.Rules;

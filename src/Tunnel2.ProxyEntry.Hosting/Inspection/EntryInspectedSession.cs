@@ -57,7 +57,7 @@ internal sealed class EntryInspectedSession : IInspectedSession
     /// <inheritdoc/>
     public async Task<ReplayResult> ReplayAsync(ReplayRequest request, CancellationToken cancellationToken)
     {
-        if (PublicUrls.Select(url => PublicUrl.Of(url, request.Authority)).FirstOrDefault(static url => url is not null) is not { } url)
+        if (PublicUrl.AllOf(PublicUrls, request.Authority, request.IsSecure).FirstOrDefault() is not { } url)
         {
             return new ReplayResult("tunnel", null, null, "The request is for a name that this session does not have.");
         }

@@ -3,6 +3,7 @@ using System.Net;
 using System.Net.Sockets;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Core.Session;
 using Tunnel2.Client.Inspecting;
@@ -119,6 +120,20 @@ public sealed class AgentInspectorTests : IDisposable
         });
         Assert.Equal([pipe], Directory.GetFileSystemEntries(folder.FullName));
         folder.Delete(recursive: true);
+    }
+
+    [Fact]
+    public async Task A_file_that_cannot_be_written_is_named_as_it_was_given()
+    {
+        var file = Path.Combine(Directory.CreateTempSubdirectory("tunnel2-har-").FullName, "missing", "requests.har");
+        var port = FreePort.Next();
+        await RunAsync(["http", "3000", "--name", "web", "--inspect-listen", $"{port}"], async _ => Assert.Equal(
+            AgentExitCode.InternalError,
+            await RunAsync(
+                ["inspect", "export", "--har", file, $"--from=127.0.0.1:{port}"],
+                static _ => throw new InvalidOperationException("must not run"))));
+        Assert.Contains($"'{file}'", _error.ToString(), StringComparison.Ordinal);
+        Directory.Delete(Path.GetDirectoryName(Path.GetDirectoryName(file))!, recursive: true);
     }
 
     [Fact]

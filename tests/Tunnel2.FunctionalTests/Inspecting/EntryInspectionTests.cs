@@ -252,7 +252,8 @@ public sealed class EntryInspectionTests
         [
             "Origin: http://evil.example\r\n", "Origin: null\r\n", $"Origin: http://web.localhost:{tunnel.Entry.Http.Port}\r\n",
             $"Origin: ftp://{host}\r\n", $"Origin: http://evil.example, http://{host}\r\n", $"Origin: http://evil.example?://{host}\r\n",
-            "Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n",
+            "Origin: \r\n", $"Origin: http://{host}\r\nOrigin: http://evil.example\r\n", "Sec-Fetch-Site: cross-site\r\n",
+            "Sec-Fetch-Site: same-site\r\n", "Sec-Fetch-Site: \r\n", "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
         ];
         await using var visitor = await RawHttpClient.ConnectAsync(tunnel.Entry.Admin);
         foreach (var fields in others)

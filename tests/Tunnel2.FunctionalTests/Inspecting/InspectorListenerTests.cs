@@ -50,7 +50,11 @@ public sealed partial class InspectorListenerTests
         await inspected.Tunnel.ExchangeAsync("/a");
         await inspected.EndedAsync(1);
         var host = $"127.0.0.1:{inspected.EndPoint.Port}";
-        foreach (var fields in new[] { "Origin: http://evil.example\r\n", "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n" })
+        foreach (var fields in new[]
+        {
+            "Origin: http://evil.example\r\n", "Origin: null\r\n", "Origin: \r\n", "Sec-Fetch-Site: cross-site\r\n",
+            $"Origin: http://{host}\r\nOrigin: http://evil.example\r\n", "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+        })
         {
             var (replay, _) = await inspected.RawAsync("POST", Exchanges + "/1/replay", host, fields + "Content-Length: 0\r\n");
             Assert.Equal(403, replay.StatusCode);

@@ -155,8 +155,11 @@ public sealed class ReplayTests
             var (status, json) = await inspected.PostAsync("/1/replay");
             Assert.Equal((200, "tunnel", 1), (
                 status, json.GetProperty("via").GetString(), json.GetProperty("exchange").GetProperty("replayOf").GetInt32()));
+            var called = $"http://web.localhost:{inspected.Tunnel.Entry.Http.Port}/a";
             var copied = (await inspected.GetAsync("/1/copy/curl")).GetProperty("text").GetString();
-            Assert.Contains($"https://web.localhost:{refused.Port}/a", copied, StringComparison.Ordinal);
+            Assert.Contains(called, copied, StringComparison.Ordinal);
+            var entry = (await inspected.GetAsync(".har?id=1")).GetProperty("log").GetProperty("entries")[0];
+            Assert.Equal(called, entry.GetProperty("request").GetProperty("url").GetString());
 
             // A name that the wildcard does not cover is not called.
             inspected.Inspection.SetPublicUrls([$"http://*.example.org:{inspected.Tunnel.Entry.Http.Port}"]);

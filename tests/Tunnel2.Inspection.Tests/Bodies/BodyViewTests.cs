@@ -181,6 +181,16 @@ public sealed class BodyViewTests
     }
 
     [Theory]
+    [InlineData("Identity")]
+    [InlineData("none")]
+    [InlineData(",")]
+    public void A_coding_that_codes_nothing_is_no_coding(string coding)
+    {
+        var view = View($"Content-Encoding: {coding}", Sample.Bytes("{\"token\":\"abc\"}"));
+        Assert.Equal((DecodingState.Plain, "", "{\"token\":\"***\"}"), (view.Decoding, view.Codings, view.Text));
+    }
+
+    [Theory]
     [InlineData("zstd")]
     [InlineData("gzip, zstd")]
     [InlineData("a, b, c, d, e")]

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Text;
 using Tunnel2.Inspection.Exporting;
 using Tunnel2.Inspection.Masking;
+using Tunnel2.Protocol.Headers;
 
 namespace Tunnel2.Inspection.Tests.Exporting;
 
@@ -99,6 +100,18 @@ public sealed class CopyTests
             await RunAsync("bash", "curl", line));
     }
 
+    [Fact]
+    public async Task A_length_of_zero_is_sent_because_some_services_ask_for_one()
+    {
+        var empty = Sample.Asked(Sample.Store(), "POST", "/", "", ("Content-Length", "0"), ("User-Agent", "u"), ("Accept", "a"));
+        var (line, _) = CopyFormats.Write("curl", CopySource.Of(empty, Origin, null));
+        Assert.Equal(
+            ["--globoff", "--path-as-is", "-X", "POST", Origin + "/", "-H", "Content-Length: 0", "-H", "User-Agent: u", "-H", "Accept: a"],
+            await RunAsync("bash", "curl", line));
+        var full = CopySource.Of(Sample.Asked(Sample.Store(), "POST", "/", "ab", ("Content-Length", "2")), Origin, null);
+        Assert.DoesNotContain("Content-Length", CopyFormats.Write("curl", full).Text, StringComparison.Ordinal);
+    }
+
     [Theory]
     [MemberData(nameof(NastyUtf8))]
     public async Task An_httpie_line_gives_its_bytes(string text)
@@ -119,12 +132,36 @@ public sealed class CopyTests
     [Fact]
     public void Httpie_says_what_it_cannot_send()
     {
-        var method = Sample.Asked(Sample.Store(), "M-SEARCH");
-        Assert.Equal("", CopyFormats.Write("httpie", CopySource.Of(method, Origin, null)).Text);
+        foreach (var method in new[] { "M-SEARCH", "get" })
+        {
+            Assert.Equal("", CopyFormats.Write("httpie", CopySource.Of(Sample.Asked(Sample.Store(), method), Origin, null)).Text);
+        }
+
         var value = Sample.Asked(Sample.Store(), fields: ("X", "a\\:b"));
         var (text, note) = CopyFormats.Write("httpie", CopySource.Of(value, Origin, null));
         Assert.DoesNotContain("X:", text, StringComparison.Ordinal);
         Assert.Contains("left out: X", note, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("/a-._~!$&'()*+,/:;=?@", true)]
+    [InlineData("/%C3%A9%2F%25%7F?a=%5B%00", true)]
+    [InlineData("/a|b", false)]
+    [InlineData("/%s", false)]
+    [InlineData("/a%", false)]
+    [InlineData("/a%2", false)]
+    [InlineData("/%c3%a9", false)]
+    [InlineData("/?a=%2D", false)]
+    [InlineData("/?a=%41%7A", false)]
+    [InlineData("/a?", false)]
+    [InlineData("/a;", false)]
+    [InlineData("/a;?x", false)]
+    [InlineData("/;a?x;", true)]
+    public void A_note_says_where_httpie_writes_the_target_in_another_way(string target, bool isSentAsItIs)
+    {
+        var (text, note) = CopyFormats.Write("httpie", CopySource.Of(Sample.Asked(Sample.Store(), "GET", target), Origin, null));
+        Assert.NotEqual("", text);
+        Assert.Equal(isSentAsItIs, note is null);
     }
 
     [Fact]
@@ -152,6 +189,18 @@ public sealed class CopyTests
             var (text, note) = CopyFormats.Write(format, CopySource.Of(capture, Origin, MaskingRules.BuiltIn));
             Assert.DoesNotContain("YQBi", text, StringComparison.Ordinal);
             Assert.Contains("left out", note, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void A_note_says_that_a_request_for_another_protocol_is_copied_without_it()
+    {
+        var block = Sample.Block("GET", "/chat", HeaderBlockFlags.Upgrade, ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"));
+        foreach (var format in CopyFormats.All)
+        {
+            var (text, note) = CopyFormats.Write(format, CopySource.Of(Sample.Store().Begin(block)!, Origin, null));
+            Assert.DoesNotContain("Upgrade", text, StringComparison.Ordinal);
+            Assert.Equal("the request for another protocol is left out", note);
         }
     }
 
@@ -184,6 +233,28 @@ public sealed class CopyTests
         var plain = CopyFormats.Write("csharp", CopySource.Of(Sample.Asked(Sample.Store(), "GET", "/a"), Origin, null));
         Assert.DoesNotContain("Latin1", plain.Text, StringComparison.Ordinal);
         Assert.Null(plain.Note);
+    }
+
+    [Fact]
+    public void Csharp_gives_fields_of_a_body_to_a_content_also_where_there_is_no_body()
+    {
+        var capture = Sample.Asked(Sample.Store(), "DELETE", "/", "", ("Content-Type", "a/b"), ("X-Value", "1"));
+        var (code, note) = CopyFormats.Write("csharp", CopySource.Of(capture, Origin, null));
+        Assert.Contains("request.Content = new", code, StringComparison.Ordinal);
+        Assert.Contains("request.Content.Headers.TryAddWithoutValidation(\"Content-Type\", \"a/b\")", code, StringComparison.Ordinal);
+        Assert.Null(note);
+        var plain = Sample.Asked(Sample.Store(), "DELETE", "/", "", ("X-Value", "1"));
+        var request = CopyFormats.Write("csharp", CopySource.Of(plain, Origin, null)).Text.Split("using var response")[0];
+        Assert.DoesNotContain("Content", request, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Csharp_says_which_names_and_methods_change()
+    {
+        var capture = Sample.Asked(Sample.Store(), "get", "/", "", ("X-Value", "1"), ("x-value", "2"));
+        var (_, note) = CopyFormats.Write("csharp", CopySource.Of(capture, Origin, null));
+        Assert.Contains("capitals", note, StringComparison.Ordinal);
+        Assert.Contains("joins fields", note, StringComparison.Ordinal);
     }
 
     [Theory]

@@ -205,6 +205,25 @@ public sealed class MaskingTests
         Assert.DoesNotContain("hunter2", shown, StringComparison.Ordinal);
     }
 
+    /// <summary>A client that sets the type itself may forget the boundary: its author looks here for why no form arrives.</summary>
+    [Theory]
+    [InlineData("multipart/form-data")]
+    [InlineData("multipart/form-data; boundary=")]
+    [InlineData("multipart/form-data; boundary=other")]
+    [InlineData("Multipart/Mixed; Boundary=\"a b\"")]
+    [InlineData("application/x-www-form-urlencoded")]
+    [InlineData("application/json")]
+    [InlineData("text/plain")]
+    [InlineData("")]
+    public void Multipart_forms_are_masked_under_any_type(string type)
+    {
+        const string Body = "--a b\r\ncontent-disposition: form-data; name=\"password\"\r\n\r\nhunter2\r\nline two\r\n--a b\r\n"
+            + "Content-Disposition: form-data; name=\"user\"\r\n\r\nme\r\n--a b--\r\n";
+        var view = BodyView.OfRequest(Sample.Asked(Sample.Store(), body: Body, fields: [("Content-Type", type)]), MaskingRules.BuiltIn);
+        Assert.True(view.IsMasked);
+        Assert.Equal(Body.Replace("hunter2\r\nline two", "***", StringComparison.Ordinal), Encoding.ASCII.GetString(view.Content));
+    }
+
     [Theory]
     [InlineData("iban", "IBAN", true)]
     [InlineData("x-internal-*", "X-Internal-Id", true)]

@@ -26,6 +26,28 @@ public sealed class EventStreamReaderTests
         Assert.All(capture.Messages.Kept, message => Assert.Equal((MessageKind.Event, false), (message.Kind, message.FromVisitor)));
     }
 
+    [Theory]
+    [InlineData("Content-Type: Text/Event-Stream")]
+    [InlineData("content-type:\tTEXT/EVENT-STREAM ; charset=UTF-8")]
+    [InlineData("Content-Type: text/event-stream\r\nContent-Encoding: Identity")]
+    [InlineData("Content-Type: text/event-stream\r\nContent-Encoding: none")]
+    [InlineData("Content-Type: text/event-stream\r\nContent-Encoding: ")]
+    public void The_type_is_found_in_any_case_and_a_coding_that_codes_nothing_is_none(string fields)
+    {
+        var capture = Sample.Asked(Sample.Store()).Answered("HTTP/1.1 200 OK\r\n" + fields, "data: 1\n\n"u8.ToArray());
+        Assert.Single(capture.Messages.Kept);
+    }
+
+    [Theory]
+    [InlineData("Content-Type: text/event-stream\r\nContent-Encoding: GZIP")]
+    [InlineData("Content-Type: text/event-streams")]
+    [InlineData("X-Content-Type: text/event-stream")]
+    public void What_is_coded_or_of_a_similar_type_has_no_events(string fields)
+    {
+        var capture = Sample.Asked(Sample.Store()).Answered("HTTP/1.1 200 OK\r\n" + fields, "data: 1\n\n"u8.ToArray());
+        Assert.Empty(capture.Messages.Kept);
+    }
+
     [Fact]
     public void A_body_of_another_type_has_no_events()
     {

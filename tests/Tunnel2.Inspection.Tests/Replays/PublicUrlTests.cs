@@ -21,4 +21,10 @@ public sealed class PublicUrlTests
     [InlineData("nothing", "web.localhost", null)]
     public void A_wildcard_gets_the_name_that_was_called_and_nothing_else(string url, string authority, string? called) =>
         Assert.Equal(called, PublicUrl.Of(url, authority)?.AbsoluteUri);
+
+    [Theory]
+    [InlineData(true, "https://web.localhost:8443/ http://web.localhost:8080/")]
+    [InlineData(false, "http://web.localhost:8080/ https://web.localhost:8443/")]
+    public void The_url_with_the_scheme_of_the_visitor_is_the_first(bool isSecure, string urls) => Assert.Equal(urls, string.Join(' ',
+        PublicUrl.AllOf(["https://*.localhost:8443", "http://*.localhost:8080", "tcp://localhost:7000"], "web.localhost:8080", isSecure)));
 }

@@ -330,6 +330,21 @@ public sealed class DashboardPageTests(Chromium browser) : IClassFixture<Chromiu
             """), "a text can become HTML");
     }
 
+    [Theory]
+    [InlineData(1280)]
+    [InlineData(400)]
+    public async Task The_longest_name_leaves_room_for_the_figures_of_its_session(int width)
+    {
+        await using var entry = await EntryFixture.StartAsync();
+        await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, 1, new string('n', 50)));
+        await using var page = await browser.OpenAsync(entry.Admin, "sessions", width);
+        await page.WaitForTextAsync("tbody th", "nnn");
+        var room = await page.Page.EvaluateAsync<int>("""
+            () => ['main', 'table'].map(name => document.querySelector(name).getBoundingClientRect().right).reduce((a, b) => a - b)
+            """);
+        Assert.InRange(room, 0, width);
+    }
+
     /// <summary>With TUNNEL2_PICTURES set to a folder this also saves a picture of each (eng/pictures.sh).</summary>
     [Theory]
     [InlineData("empty")]
