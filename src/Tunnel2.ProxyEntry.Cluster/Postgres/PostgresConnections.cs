@@ -19,6 +19,7 @@ internal sealed class PostgresConnections : IAsyncDisposable
     private readonly NpgsqlDataSource _source;
     private readonly TimeSpan _deadline;
     private readonly TimeProvider _timeProvider;
+    private string? _refusal;
     private long _queueAsked = long.MinValue;
 
     /// <param name="connectionString">The setting. What it does not say is chosen for short calls and quick failures.</param>
@@ -87,29 +88,41 @@ internal sealed class PostgresConnections : IAsyncDisposable
     /// <summary>How long a call of several parts may take, each of which may take as long as a call.</summary>
     public TimeSpan DeadlineOf(int parts) => Math.Max(parts, 1) * _deadline;
 
-    /// <summary>Runs a call with a connection, on the thread pool: a caller may be an event loop.</summary>
+    /// <summary>
+    /// Looks whether the tables are as this node needs them, and makes them so. Where they are for newer nodes only, no call uses them
+    /// until they are for this one too.
+    /// </summary>
+    /// <param name="find">Looks; null: they have to be made.</param>
+    /// <param name="make">Makes them.</param>
+    /// <param name="preparation">How long that may take.</param>
+    /// <param name="cancellationToken">The caller's wish to end.</param>
     /// <exception cref="StoreUnavailableException">It failed, or took too long.</exception>
-    public async Task<T> CallAsync<T>(
-        Func<NpgsqlConnection, CancellationToken, Task<T>> call, CancellationToken cancellationToken, TimeSpan? deadline = null)
+    public async Task<T> PrepareAsync<T>(
+        Func<NpgsqlConnection, CancellationToken, Task<T?>> find, Func<NpgsqlConnection, CancellationToken, Task<T>> make,
+        TimeSpan preparation, CancellationToken cancellationToken)
+        where T : class
     {
-        var running = Task.Run(() => RunAsync(call, deadline ?? _deadline, cancellationToken), CancellationToken.None);
         try
         {
-            return await running.WaitAsync(deadline ?? _deadline, cancellationToken).ConfigureAwait(false);
+            var prepared = await TimeAsync(find, _deadline, cancellationToken).ConfigureAwait(false)
+                ?? await TimeAsync(make, preparation, cancellationToken).ConfigureAwait(false);
+            Volatile.Write(ref _refusal, null);
+            return prepared;
         }
-        catch (TimeoutException exception)
+        catch (StoreUnavailableException exception) when (exception.IsForNewerNodes)
         {
-            if (running.IsCompleted)
-            {
-                return await running.ConfigureAwait(false);
-            }
-
-            // It ends by itself, soon: its own limit has passed too.
-            _ = running.ContinueWith(
-                static task => task.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted, TaskScheduler.Default);
-            throw new StoreUnavailableException("timed out", cause: exception);
+            Volatile.Write(ref _refusal, exception.Reason);
+            throw;
         }
     }
+
+    /// <summary>Runs a call with a connection, on the thread pool: a caller may be an event loop.</summary>
+    /// <exception cref="StoreUnavailableException">It failed, or took too long, or the tables are for newer nodes only.</exception>
+    public Task<T> CallAsync<T>(
+        Func<NpgsqlConnection, CancellationToken, Task<T>> call, CancellationToken cancellationToken, TimeSpan? deadline = null) =>
+        Volatile.Read(ref _refusal) is { } reason
+            ? Task.FromException<T>(new StoreUnavailableException(reason))
+            : TimeAsync(call, deadline ?? _deadline, cancellationToken);
 
     /// <summary>What an exception of the database means.</summary>
     public static StoreUnavailableException Translate(Exception exception) => exception switch
@@ -184,6 +197,28 @@ internal sealed class PostgresConnections : IAsyncDisposable
         catch (Exception exception) when (IsOfDatabase(exception) || exception is OperationCanceledException)
         {
             // Gigabytes of files are removed in this call. The database does so to its end, although no one waits for it.
+        }
+    }
+
+    private async Task<T> TimeAsync<T>(
+        Func<NpgsqlConnection, CancellationToken, Task<T>> call, TimeSpan deadline, CancellationToken cancellationToken)
+    {
+        var running = Task.Run(() => RunAsync(call, deadline, cancellationToken), CancellationToken.None);
+        try
+        {
+            return await running.WaitAsync(deadline, cancellationToken).ConfigureAwait(false);
+        }
+        catch (TimeoutException exception)
+        {
+            if (running.IsCompleted)
+            {
+                return await running.ConfigureAwait(false);
+            }
+
+            // It ends by itself, soon: its own limit has passed too.
+            _ = running.ContinueWith(
+                static task => task.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted, TaskScheduler.Default);
+            throw new StoreUnavailableException("timed out", cause: exception);
         }
     }
 

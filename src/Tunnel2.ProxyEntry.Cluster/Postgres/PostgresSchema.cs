@@ -122,6 +122,9 @@ internal static class PostgresSchema
                 var (version, least) = (reader.GetInt32(0), reader.GetInt32(1));
                 return least > Version
                     ? throw new StoreUnavailableException($"its schema {version} needs a newer release of this node")
+                    {
+                        IsForNewerNodes = true,
+                    }
                     : version;
             }
         }

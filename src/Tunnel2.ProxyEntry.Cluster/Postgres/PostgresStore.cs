@@ -35,10 +35,9 @@ internal sealed partial class PostgresStore : IClusterStore
     /// <inheritdoc/>
     public async Task PrepareAsync(CancellationToken cancellationToken)
     {
-        var schema = await _connections.CallAsync(PostgresSchema.FindAsync, cancellationToken).ConfigureAwait(false)
-            ?? await _connections.CallAsync(
-                (connection, token) => PostgresSchema.PrepareAsync(connection, _logger, token), cancellationToken, _preparation)
-                .ConfigureAwait(false);
+        var schema = await _connections.PrepareAsync(
+            PostgresSchema.FindAsync, (connection, token) => PostgresSchema.PrepareAsync(connection, _logger, token), _preparation,
+            cancellationToken).ConfigureAwait(false);
         Volatile.Write(ref _channel, $"tunnel2_{schema}");
     }
 

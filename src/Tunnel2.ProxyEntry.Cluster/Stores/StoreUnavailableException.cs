@@ -20,4 +20,7 @@ internal sealed class StoreUnavailableException(string reason, bool isSchemaMiss
 
     /// <summary>A transaction holds a lock on a table, or on a row: the database itself is there.</summary>
     public bool IsLocked { get; init; }
+
+    /// <summary>The tables say that this node is too old for them.</summary>
+    public bool IsForNewerNodes { get; init; }
 }

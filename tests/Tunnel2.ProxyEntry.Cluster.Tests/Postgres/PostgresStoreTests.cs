@@ -78,6 +78,14 @@ public sealed class PostgresStoreTests(PostgresServer server)
         await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set least_node = 1000", Ending);
         var refused = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.PrepareAsync(Ending));
         Assert.Contains("needs a newer release", refused.Reason, StringComparison.Ordinal);
+
+        // Nor does this node use what is in them beside names.
+        var kept = await Assert.ThrowsAsync<StoreUnavailableException>(
+            () => store.FillSharedAsync("tokens", Guid.NewGuid(), isNew: true, [], Ending));
+        Assert.Equal(refused.Reason, kept.Reason);
+        await PostgresServer.ExecuteAsync(database, "update tunnel2_schema set least_node = 1", Ending);
+        await store.PrepareAsync(Ending);
+        await store.FillSharedAsync("tokens", Guid.NewGuid(), isNew: true, [], Ending);
     }
 
     [Fact]
