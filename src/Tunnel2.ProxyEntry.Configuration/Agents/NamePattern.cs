@@ -8,6 +8,10 @@ namespace Tunnel2.ProxyEntry.Agents;
 /// </summary>
 internal sealed class NamePattern
 {
+    /// <summary>What it looks like, for those who wrote something else.</summary>
+    public const string Form =
+        "a name or a pattern of [a-z0-9-] and *, at most 50 characters, or a domain such as app.example.org or *.example.org";
+
     private static readonly SearchValues<char> _allowed = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-*");
 
     private const string AnyDomain = "*.*";

@@ -122,9 +122,9 @@ internal sealed class AcmeSettings(SettingsReader read)
             read.Report(ChallengeKey, "is http-01, but Tunnel2:Public:HttpListen is off.");
         }
 
-        if (DnsHook is { } hook && !File.Exists(hook))
+        if (DnsHook is { } hook && SettingFile.FileMistake(hook) is { } mistake)
         {
-            read.Report(HookKey, $"{SettingsErrorFormatter.Quote(hook)} is not there.");
+            read.Report(HookKey, $"{SettingsErrorFormatter.Quote(hook)} {mistake}");
         }
 
         if ((EabKeyId is null) != (EabKey is null) && !read.HasError(EabKeyKey))
@@ -152,7 +152,7 @@ internal sealed class AcmeSettings(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            reason = SettingsErrorFormatter.Reason(path, exception);
+            reason = SettingFile.Reason(path, exception);
         }
 
         read.Report(CaKey, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {reason}");
@@ -161,6 +161,7 @@ internal sealed class AcmeSettings(SettingsReader read)
     /// <summary>Reads the authorities of <see cref="Ca"/>.</summary>
     public static X509Certificate2Collection LoadAuthorities(string path)
     {
+        SettingFile.Require(path);
         var authorities = new X509Certificate2Collection();
         authorities.ImportFromPemFile(path);
         return authorities;

@@ -121,6 +121,7 @@ internal sealed class AgentEntry(SettingsReader read)
         text = [];
         try
         {
+            SettingFile.Require(path);
             using var file = File.OpenRead(path);
             var buffer = new byte[most + 1];
             text = buffer[..file.ReadAtLeast(buffer, buffer.Length, throwOnEndOfStream: false)];
@@ -128,7 +129,7 @@ internal sealed class AgentEntry(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            return $"cannot be read: {SettingsErrorFormatter.Reason(path, exception)}";
+            return $"cannot be read: {SettingFile.Reason(path, exception)}";
         }
     }
 
@@ -183,6 +184,5 @@ internal sealed class AgentEntry(SettingsReader read)
     }
 
     private static string? ParseName(string text, out NamePattern value) =>
-        NamePattern.TryParse(text, out value!) ? null
-            : "is not a name or a pattern of [a-z0-9-] and *, nor a domain such as app.example.org or *.example.org.";
+        NamePattern.TryParse(text, out value!) ? null : $"is not {NamePattern.Form}.";
 }

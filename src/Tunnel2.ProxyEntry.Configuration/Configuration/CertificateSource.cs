@@ -47,6 +47,7 @@ internal sealed class CertificateSource
 
     private X509Certificate2 LoadPkcs12(X509Certificate2Collection intermediates)
     {
+        SettingFile.Require(Path);
         X509Certificate2? leaf = null;
         foreach (var certificate in X509CertificateLoader.LoadPkcs12CollectionFromFile(Path, _password))
         {
@@ -65,6 +66,12 @@ internal sealed class CertificateSource
 
     private X509Certificate2 LoadPem(X509Certificate2Collection intermediates)
     {
+        SettingFile.Require(Path);
+        if (_keyPath is not null)
+        {
+            SettingFile.Require(_keyPath);
+        }
+
         var leaf = _password is null
             ? X509Certificate2.CreateFromPemFile(Path, _keyPath)
             : X509Certificate2.CreateFromEncryptedPemFile(Path, _password, _keyPath);

@@ -16,12 +16,13 @@ internal static class ClientAuthorities
         problem = "";
         try
         {
+            SettingFile.Require(path);
             authorities.ImportFromPemFile(path);
         }
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            problem = SettingsErrorFormatter.Reason(path, exception);
+            problem = SettingFile.Reason(path, exception);
             return false;
         }
 

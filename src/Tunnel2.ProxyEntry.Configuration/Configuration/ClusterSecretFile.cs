@@ -17,6 +17,7 @@ internal static class ClusterSecretFile
     {
         try
         {
+            SettingFile.Require(path);
             var length = new FileInfo(path).Length;
             var text = length <= Longest ? File.ReadAllText(path).Trim() : "";
             return text.Length >= Shortest

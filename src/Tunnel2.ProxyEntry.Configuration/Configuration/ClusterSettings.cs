@@ -49,7 +49,7 @@ internal sealed class ClusterSettings(SettingsReader read)
         {
             read.Report(
                 SettingKeys.ClusterSecret,
-                $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingsErrorFormatter.Reason(path, exception)} "
+                $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingFile.Reason(path, exception)} "
                     + "'tunnel2-entry cluster init' makes one.");
         }
     }

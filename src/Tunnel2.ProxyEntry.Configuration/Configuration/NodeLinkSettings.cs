@@ -60,9 +60,9 @@ internal sealed class NodeLinkSettings(SettingsReader read)
             (SettingKeys.ClusterCertificate, Certificate.Path), (SettingKeys.ClusterCa, Authorities),
         })
         {
-            if (!File.Exists(path))
+            if (SettingFile.FileMistake(path, $": 'tunnel2-entry cluster init --node {node}' makes it.") is { } mistake)
             {
-                read.Report(key, $"{path} is not there: 'tunnel2-entry cluster init --node {node}' makes it.");
+                read.Report(key, $"{SettingsErrorFormatter.Quote(path)} {mistake}");
             }
         }
 

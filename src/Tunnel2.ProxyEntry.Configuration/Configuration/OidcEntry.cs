@@ -100,6 +100,7 @@ internal sealed class OidcEntry(SettingsReader read)
     {
         try
         {
+            SettingFile.Require(file);
             using var stream = File.OpenRead(file);
             if (stream.Length > LongestSecret)
             {
@@ -116,7 +117,7 @@ internal sealed class OidcEntry(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            read.Report(key, $"{SettingsErrorFormatter.Quote(file)} cannot be read: {SettingsErrorFormatter.Reason(file, exception)}");
+            read.Report(key, $"{SettingsErrorFormatter.Quote(file)} cannot be read: {SettingFile.Reason(file, exception)}");
         }
     }
 

@@ -93,9 +93,13 @@ internal sealed partial class ProxyEntrySettings
     /// <summary>A server would keep nothing, and say so only when something is to be kept, or after a restart.</summary>
     private void CheckStateFolder(SettingsReader read)
     {
-        if (File.Exists(StateFolder))
+        for (var path = StateFolder; path?.Length > 0 && !Directory.Exists(path); path = Path.GetDirectoryName(path))
         {
-            read.Report(SettingKeys.StateFolder, $"{SettingsErrorFormatter.Quote(StateFolder)} is a file, and not a folder.");
+            if (SettingFile.FolderMistake(path) is { } mistake)
+            {
+                read.Report(SettingKeys.StateFolder, $"{SettingsErrorFormatter.Quote(path)} {mistake}");
+                return;
+            }
         }
     }
 
@@ -155,11 +159,9 @@ internal sealed partial class ProxyEntrySettings
                 + "or self-made for trials; or Tunnel2:Public:CertificateFolder or Tunnel2:Acme:Directory.");
         }
 
-        if (CertificateFolder is { } folder && !Directory.Exists(folder))
+        if (CertificateFolder is { } folder && SettingFile.RequiredFolderMistake(folder) is { } mistake)
         {
-            read.Report(
-                SettingKeys.CertificateFolder,
-                $"{SettingsErrorFormatter.Quote(folder)} {(File.Exists(folder) ? "is a file, and not a folder." : "is not there.")}");
+            read.Report(SettingKeys.CertificateFolder, $"{SettingsErrorFormatter.Quote(folder)} {mistake}");
         }
 
         if (!IPAddress.IsLoopback(AdminListen.Address) && AdminToken is null && !read.HasError(SettingKeys.AdminToken))
@@ -304,7 +306,7 @@ internal sealed partial class ProxyEntrySettings
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            read.Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingsErrorFormatter.Reason(path, e)}");
+            read.Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingFile.Reason(path, e)}");
             return null;
         }
         finally

@@ -25,10 +25,6 @@ internal static class SettingsErrorFormatter
         return text.ToString();
     }
 
-    /// <summary>Why a file cannot be read. The system's words for a folder are those for a file that may not be read.</summary>
-    public static string Reason(string path, Exception exception) =>
-        Directory.Exists(path) ? "it is a folder, not a file." : exception.Message.ReplaceLineEndings(" ");
-
     /// <summary>A value in a form that is safe to show: in quotes, without control characters, cut after 80 characters.</summary>
     public static string Quote(string value)
     {

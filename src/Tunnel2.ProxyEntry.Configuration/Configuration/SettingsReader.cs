@@ -16,6 +16,7 @@ internal sealed class SettingsReader
 {
     private const string None = "–";
     private const string Empty = "is empty; give it a value or remove it.";
+    private const string Group = "is a group of settings and takes no value itself.";
 
     private readonly IConfigurationSection _section;
     private readonly string _path = "";
@@ -199,9 +200,16 @@ internal sealed class SettingsReader
         bool mayChange = false)
     {
         Describe(path, inWords ?? None, allowed, words, isList: true, mayChange);
+        var children = _section.GetSection(path).GetChildren();
+        if (children.Any(static child => child.GetChildren().Any()))
+        {
+            Report(path, "is a list of values, and one of them is a group or a list.");
+            return [];
+        }
+
         var texts = IsGiven(path)
             ? _section[path]!.Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries)
-            : _section.GetSection(path).GetChildren().Select(static child => child.Value?.Trim() ?? "");
+            : children.Select(static child => child.Value?.Trim() ?? "");
         var values = ImmutableArray.CreateBuilder<T>();
         foreach (var text in texts)
         {
@@ -260,6 +268,12 @@ internal sealed class SettingsReader
             }
         }
 
+        if (_section.Value is not null)
+        {
+            // A variable of this name alone is taken for it, too.
+            Errors.Add(new SettingsError(SettingKeys.Section, Group));
+        }
+
         FindUnknown(_section, "", "", groups);
     }
 
@@ -281,9 +295,10 @@ internal sealed class SettingsReader
                 continue;
             }
 
-            if (!isEntry && !string.IsNullOrEmpty(child.Value))
+            // Also an empty one, which is an empty list in a file.
+            if (!isEntry && child.Value is not null)
             {
-                Report(childPath, "is a group of settings and takes no value itself.");
+                Report(childPath, Group);
             }
 
             FindUnknown(child, childPath + ":", childPattern + ":", groups);

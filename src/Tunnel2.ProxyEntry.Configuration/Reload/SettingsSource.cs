@@ -1,3 +1,4 @@
+using System.Text.Json;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Reload;
@@ -38,12 +39,13 @@ internal sealed class SettingsSource : ISettingsSource
     public Dictionary<string, string?>? FirstRead { get; private set; }
 
     /// <summary>The source of a process: the program's own appsettings.json, then that of the working directory.</summary>
+    /// <exception cref="IOException">The working directory was removed.</exception>
     public static SettingsSource OfProcess(string[] args, IReadOnlyList<KeyValuePair<string, string?>>? facts = null) => new(
         [
             .. new[]
             {
                 Path.Combine(AppContext.BaseDirectory, "appsettings.json"),
-                Path.Combine(Environment.CurrentDirectory, "appsettings.json"),
+                Path.Combine(WorkingFolder(), "appsettings.json"),
             }.Distinct(),
         ],
         args,
@@ -58,10 +60,15 @@ internal sealed class SettingsSource : ISettingsSource
         var builder = new ConfigurationBuilder();
         foreach (var file in Files)
         {
+            if (File.Exists(file))
+            {
+                Look(file);
+            }
+
             builder.AddJsonFile(file, optional: true);
         }
 
-        var configuration = builder.AddEnvironmentVariables().AddCommandLine(_args).AddInMemoryCollection(_facts).Build();
+        var configuration = Build(builder.AddEnvironmentVariables().AddCommandLine(_args).AddInMemoryCollection(_facts));
         FirstRead ??= FixedValues(configuration);
         return configuration;
     }
@@ -75,7 +82,7 @@ internal sealed class SettingsSource : ISettingsSource
         {
             if (_present[i] && !File.Exists(Files[i]))
             {
-                // A missing file is an accident, or is being replaced. To let no agent connect, the operator writes an empty list.
+                // A missing file is an accident, or is being replaced. To let no agent connect, the operator removes the entries.
                 return new ReloadProblem(Files[i], "the file is gone");
             }
         }
@@ -98,4 +105,44 @@ internal sealed class SettingsSource : ISettingsSource
         .AsEnumerable(makePathsRelative: true)
         .Where(static pair => pair.Value is not null && !SettingsLoader.MayChange(pair.Key))
         .ToDictionary(StringComparer.OrdinalIgnoreCase);
+
+    /// <summary>Of .NET's exceptions the outermost has the file, and the innermost the place, beside what may be a secret.</summary>
+    private static IConfigurationRoot Build(IConfigurationBuilder builder)
+    {
+        try
+        {
+            return builder.Build();
+        }
+        catch (InvalidDataException exception)
+        {
+            var reason = exception.GetBaseException() is JsonException { LineNumber: { } line, BytePositionInLine: { } place }
+                ? FormattableString.Invariant($"It is not JSON: line {line + 1}, byte {place + 1}.")
+                : exception.InnerException?.Message;
+            throw new InvalidDataException($"{exception.Message} {reason}".TrimEnd());
+        }
+    }
+
+    private static void Look(string file)
+    {
+        try
+        {
+            SettingFile.Require(file);
+        }
+        catch (IOException exception)
+        {
+            throw new IOException($"{file} cannot be read: {exception.Message}", exception.InnerException);
+        }
+    }
+
+    private static string WorkingFolder()
+    {
+        try
+        {
+            return Environment.CurrentDirectory;
+        }
+        catch (FileNotFoundException)
+        {
+            throw new IOException("The working directory was removed: change to one that exists.");
+        }
+    }
 }

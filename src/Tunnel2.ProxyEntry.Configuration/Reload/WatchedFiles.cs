@@ -1,4 +1,5 @@
 using System.Security.Cryptography;
+using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Reload;
 
@@ -37,7 +38,7 @@ internal sealed class WatchedFiles : IChangeWatch
         {
             try
             {
-                hash.AppendData(SHA256.HashData(File.ReadAllBytes(path)));
+                hash.AppendData(SHA256.HashData(SettingFile.HasContent(path) ? File.ReadAllBytes(path) : []));
             }
             catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
             {

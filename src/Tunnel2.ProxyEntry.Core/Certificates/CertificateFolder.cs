@@ -1,5 +1,6 @@
 using System.Security.Cryptography;
 using System.Text;
+using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Reload;
 
@@ -208,6 +209,7 @@ internal sealed class CertificateFolder : INamedCertificates, IReloadable
 
     private static byte[] Read(string path)
     {
+        SettingFile.Require(path);
         using var file = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, bufferSize: 0);
         var buffer = new byte[4096];
         var length = 0;

@@ -164,13 +164,16 @@ public sealed class AccessSettingsTests
         }
     }
 
-    [Fact]
-    public void A_file_in_the_place_of_the_state_folder_is_said_with_all_other_mistakes()
+    [Theory]
+    [InlineData("")]
+    [InlineData("/")]
+    [InlineData("/below/it")]
+    public void A_file_in_the_place_of_the_state_folder_is_said_with_all_other_mistakes(string below)
     {
         var path = Path.GetTempFileName();
         try
         {
-            var errors = SettingsFixture.Load(_agent, "StateFolder=" + path, "Uplink:Certificate=/no/such").Errors;
+            var errors = SettingsFixture.Load(_agent, $"StateFolder={path}{below}", "Uplink:Certificate=/no/such").Errors;
             Assert.Equal(2, errors.Count);
             Assert.Contains($"\"{path}\" is a file, and not a folder.", Assert.Single(
                 errors, static error => error.Key == "Tunnel2:StateFolder").Message, StringComparison.Ordinal);

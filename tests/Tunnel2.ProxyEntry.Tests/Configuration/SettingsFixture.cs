@@ -1,3 +1,4 @@
+using System.Text;
 using Microsoft.Extensions.Configuration;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
@@ -15,6 +16,16 @@ internal static class SettingsFixture
         var values = settings.Select(setting => setting.Split('=', 2)).ToDictionary(
             pair => "Tunnel2:" + pair[0], pair => (string?)pair[1], StringComparer.OrdinalIgnoreCase);
         return SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(values).Build(), files);
+    }
+
+    /// <summary>A file's text, and over it settings from elsewhere.</summary>
+    public static SettingsLoadResult LoadJson(string json, params string[] settings)
+    {
+        using var file = new MemoryStream(Encoding.UTF8.GetBytes(json));
+        return SettingsLoader.Load(new ConfigurationBuilder().AddJsonStream(file)
+            .AddInMemoryCollection(settings.Select(setting => setting.Split('=', 2))
+                .Select(pair => KeyValuePair.Create("Tunnel2:" + pair[0], (string?)pair[1])))
+            .Build());
     }
 
     public static ProxyEntrySettings LoadValid(params string[] settings)

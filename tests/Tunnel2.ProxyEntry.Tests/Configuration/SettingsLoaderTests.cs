@@ -188,6 +188,43 @@ public sealed class SettingsLoaderTests
     }
 
     [Theory]
+    [InlineData("5", "Tunnel2")]
+    [InlineData("\"x\"", "Tunnel2")]
+    [InlineData("true", "Tunnel2")]
+    [InlineData("\"\"", "Tunnel2")]
+    [InlineData("[]", "Tunnel2")]
+    [InlineData("""{ "Public": "x" }""", "Tunnel2:Public")]
+    [InlineData("""{ "Public": [] }""", "Tunnel2:Public")]
+    [InlineData("""{ "Agents": [] }""", "Tunnel2:Agents")]
+    [InlineData("""{ "Agents": { "web": "" } }""", "Tunnel2:Agents:web")]
+    [InlineData("""{ "Oidc": { "staff": 5 } }""", "Tunnel2:Oidc:staff")]
+    public void A_value_in_the_place_of_a_group_is_a_mistake_beside_all_others(string json, string key)
+    {
+        var (_, errors) = SettingsFixture.LoadJson($$"""{ "Tunnel2": {{json}} }""", "EntryId=!");
+
+        Assert.Contains(errors, error => error.Key == key
+            && error.Message == "is a group of settings and takes no value itself.");
+        Assert.Contains(errors, static error => error.Key == "Tunnel2:EntryId");
+    }
+
+    [Theory]
+    [InlineData("""{ "Admin": { "Hosts": [ "a", [ "b" ] ] } }""", "Tunnel2:Admin:Hosts")]
+    [InlineData("""{ "TrustedProxies": [ { "Address": "10.0.0.1" } ] }""", "Tunnel2:TrustedProxies")]
+    public void A_group_in_the_place_of_a_value_of_a_list_is_a_mistake(string json, string key)
+    {
+        var (_, errors) = SettingsFixture.LoadJson($$"""{ "Tunnel2": {{json}} }""");
+
+        Assert.Equal(new SettingsError(key, "is a list of values, and one of them is a group or a list."), Assert.Single(errors));
+    }
+
+    [Theory]
+    [InlineData("{}")]
+    [InlineData("null")]
+    [InlineData("""{ "Public": {}, "Agents": null, "Admin": { "Hosts": [] } }""")]
+    public void An_empty_group_has_no_settings(string json) =>
+        Assert.True(SettingsFixture.LoadJson($$"""{ "Tunnel2": {{json}} }""").IsValid);
+
+    [Theory]
     [InlineData("Agents:web:TokenHash", true)]
     [InlineData("agents:web:names:0", true)]
     [InlineData("Tiers:gold:Burst", true)]

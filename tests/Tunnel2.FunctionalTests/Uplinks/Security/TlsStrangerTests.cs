@@ -34,7 +34,7 @@ public sealed class TlsStrangerTests : IDisposable
         await entry.Log.WaitForAsync(2050);
         await using var agent = AgentFixture.Start(AgentFixture.Options(entry.Uplink.Port, 9));
         Assert.Equal(3, await agent.Completion.WaitAsync(_limit));
-        Assert.Contains("--server tls://", Assert.Single(agent.Events.Ends).Message, StringComparison.Ordinal);
+        Assert.Contains("Write it as tls://host:port", Assert.Single(agent.Events.Ends).Message, StringComparison.Ordinal);
     }
 
     [Fact]
