@@ -29,6 +29,7 @@ internal sealed class RequestPath
     private const int MostReadings = PathReadings + Ways;
 
     private static readonly SearchValues<byte> _special = SearchValues.Create("%;\\\0"u8);
+    private static readonly SearchValues<byte> _endsOrLeftOut = SearchValues.Create("?#\t\n\r"u8);
 
     private readonly (int Start, int Length)[] _readings = new (int, int)[MostReadings];
     private readonly List<byte[]> _lower = [];
@@ -106,7 +107,7 @@ internal sealed class RequestPath
     public bool BeginsWithHost(ReadOnlySpan<byte> path)
     {
         ReserveWork(path.Length);
-        return _first.AsSpan(0, Decode(path, isWhole: true, keepsSlashes: false)).StartsWith("//"u8);
+        return _first.AsSpan(0, LeaveOutBreaks(Decode(path, isWhole: true, keepsSlashes: false))).StartsWith("//"u8);
     }
 
     /// <summary>Gives up large buffers, so that an idle connection does not hold them.</summary>
@@ -167,19 +168,24 @@ internal sealed class RequestPath
     }
 
     /// <summary>
-    /// Whether what the first buffer has is more than a path for a service that parses it as a URL: two slashes begin a host, and a query
-    /// or a fragment that was encoded ends the path.
+    /// Whether what the first buffer has is another path for a service that parses it as a URL: two slashes begin a host, a query or a
+    /// fragment that was encoded ends the path, and parsers leave out tabs, ends of lines, and control characters at the end.
     /// </summary>
     private bool IsReference(int length)
     {
         var text = _first.AsSpan(0, length);
-        return text.StartsWith("//"u8) || text.IndexOfAny((byte)'?', (byte)'#') >= 0;
+        return text.StartsWith("//"u8) || text.ContainsAny(_endsOrLeftOut) || text[^1] <= (byte)' ';
     }
 
     /// <summary>Leaves the path of such a URL in the first buffer.</summary>
     private int TakePathOfReference(int length)
     {
-        var text = _first.AsSpan(0, length);
+        while (length > 1 && _first[length - 1] <= (byte)' ')
+        {
+            length--;
+        }
+
+        var text = _first.AsSpan(0, LeaveOutBreaks(length));
         var end = text.IndexOfAny((byte)'?', (byte)'#');
         text = end < 0 ? text : text[..end];
         if (!text.StartsWith("//"u8))
@@ -198,6 +204,20 @@ internal sealed class RequestPath
         var path = host[slash..];
         path.CopyTo(_first);
         return path.Length;
+    }
+
+    private int LeaveOutBreaks(int length)
+    {
+        var written = 0;
+        foreach (var value in _first.AsSpan(0, length))
+        {
+            if (value is not ((byte)'\t' or (byte)'\n' or (byte)'\r'))
+            {
+                _first[written++] = value;
+            }
+        }
+
+        return written;
     }
 
     private void Keep(ReadOnlySpan<byte> reading)

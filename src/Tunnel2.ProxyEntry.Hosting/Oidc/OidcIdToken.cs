@@ -1,4 +1,5 @@
 using Microsoft.IdentityModel.JsonWebTokens;
+using Tunnel2.ProxyEntry.Access.Bearer;
 
 namespace Tunnel2.ProxyEntry.Oidc;
 
@@ -12,14 +13,16 @@ internal static class OidcIdToken
     public static readonly string[] Algorithms =
         ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"];
 
-    /// <summary>Whether a token has a signature that has to be right, and asks for nothing that is not known here.</summary>
+    /// <summary>
+    /// Whether a token has the form of one, has a signature that has to be right, and asks for nothing that is not known here.
+    /// </summary>
     public static bool IsSigned(string? token)
     {
         try
         {
             var jwt = new JsonWebToken(token);
             return Array.IndexOf(Algorithms, jwt.Alg) >= 0 && jwt.EncodedSignature.Length > 0
-                && !jwt.TryGetHeaderValue<object>("crit", out _);
+                && !jwt.TryGetHeaderValue<object>("crit", out _) && TokenClaims.AreWellFormed(jwt);
         }
         catch (Exception exception) when (exception is not OutOfMemoryException)
         {

@@ -1,6 +1,7 @@
 using System.Collections.Frozen;
 using System.Text;
 using Microsoft.AspNetCore.Authentication;
+using Microsoft.IdentityModel.Tokens;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Configuration;
@@ -221,12 +222,17 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
 
     private void Report(OidcGate gate, Exception failure)
     {
-        // The messages of the libraries may hold what a stranger sent: only the kind of failure is shown.
         if (_lines.MayLog())
         {
-            SignInLog.SignInFailed(_logger, gate.Entry.Name, failure.GetBaseException().GetType().Name);
+            SignInLog.SignInFailed(_logger, gate.Entry.Name, WordsOf(failure.GetBaseException()));
         }
     }
+
+    /// <summary>The messages of the libraries may hold what a stranger sent: only the kind of failure is shown.</summary>
+    private string WordsOf(Exception failure) => failure is SecurityTokenExpiredException or SecurityTokenNotYetValidException
+        ? FormattableString.Invariant(
+            $"{failure.GetType().Name} (the clock of this machine says {_time.GetUtcNow():yyyy-MM-ddTHH:mm:ssZ}: is it right?)")
+        : failure.GetType().Name;
 
     private static ErrorResponse AnswerOf(HttpResponse response)
     {

@@ -21,7 +21,7 @@ internal sealed class OidcVisits(int most)
     public int MostOfTunnel { get; } = most / Tunnels;
 
     /// <summary>How many may run at once for one address of visitors, at all tunnels of the gate.</summary>
-    public int MostOfAddress => (int)_addresses.Most;
+    public int MostOfAddress => _addresses.Most;
 
     /// <summary>Begins one.</summary>
     /// <returns>False where as many run as may.</returns>

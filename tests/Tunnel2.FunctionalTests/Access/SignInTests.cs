@@ -1,6 +1,7 @@
 using System.Net;
 using System.Text;
 using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
@@ -200,12 +201,6 @@ public sealed class SignInTests
             Assert.Equal("alice@example.com"u8.ToArray(), verdict.User);
             Assert.Null((await node.OpenAsync(new SignInPlace("staff", "other"), pending, CancellationToken.None)).User);
         }
-
-        static Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(OidcSignIn node, string target, string sent) => node.ServeAsync(
-            new SignInPlace("staff", "web"), new SignInVisit("GET", "web.localhost", target, sent, IsCrossSite: false, default));
-
-        static string CookiesOf(ErrorResponse response) =>
-            string.Join("; ", Values(response, "Set-Cookie").Select(static line => line.Split(';')[0]));
     }
 
     [Theory]
@@ -262,6 +257,28 @@ public sealed class SignInTests
         });
     }
 
+    [Theory]
+    [InlineData("exp", -3600, true)]
+    [InlineData("nbf", 3600, true)]
+    [InlineData("aud", 0, false)]
+    public async Task A_clock_that_may_be_wrong_is_said_to_the_operator(string claim, int seconds, bool isNamed)
+    {
+        await using var provider = new TestProvider();
+        using var folder = new TemporaryFolder();
+        using var lines = new LogLines();
+        using var loggers = LoggerFactory.Create(builder => builder.AddProvider(lines));
+        using var gates = await GatesAsync(provider, folder, "one", logger: loggers.CreateLogger<OidcSignIn>());
+        var now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        provider.Claims["exp"] = now + 7200;
+        provider.Claims[claim] = now + seconds;
+        var (login, _) = await VisitAsync(gates, "/.tunnel2/login?to=%2F", "");
+        var callback = provider.Agree(new Uri(Values(login!, "Location").Single()));
+        Assert.Equal((null, ProxyError.SignInFailed), await VisitAsync(gates, callback, CookiesOf(login!)));
+
+        var line = Assert.Single(lines.All, static line => line.EventId == 2082).Text;
+        Assert.Equal(isNamed, line.Contains("the clock of this machine says 2", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task What_is_no_page_is_refused_and_not_sent_elsewhere()
     {
@@ -302,10 +319,18 @@ public sealed class SignInTests
         Assert.Contains("no gate staff", end.Message, StringComparison.Ordinal);
     }
 
+    private static Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(OidcSignIn node, string target, string sent) =>
+        node.ServeAsync(
+            new SignInPlace("staff", "web"), new SignInVisit("GET", "web.localhost", target, sent, IsCrossSite: false, default));
+
+    private static string CookiesOf(ErrorResponse response) =>
+        string.Join("; ", Values(response, "Set-Cookie").Select(static line => line.Split(';')[0]));
+
     private static IEnumerable<string> Values(ErrorResponse response, string name) =>
         response.Headers.Where(header => header.Key == name).Select(static header => header.Value);
 
-    private static async Task<OidcSignIn> GatesAsync(TestProvider provider, TemporaryFolder folder, string node, string? common = null)
+    private static async Task<OidcSignIn> GatesAsync(
+        TestProvider provider, TemporaryFolder folder, string node, string? common = null, ILogger<OidcSignIn>? logger = null)
     {
         await File.WriteAllTextAsync(folder["secret"], "s3cret\n");
         var settings = new Dictionary<string, string?>
@@ -325,7 +350,7 @@ public sealed class SignInTests
 
         var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(settings).Build());
         Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
-        return new OidcSignIn(loaded.Settings, TimeProvider.System, NullLogger<OidcSignIn>.Instance);
+        return new OidcSignIn(loaded.Settings, TimeProvider.System, logger ?? NullLogger<OidcSignIn>.Instance);
     }
 
     private static AgentOptions With(AgentOptions options) => options with { Access = new AccessRules { Gate = "staff" } };

@@ -17,6 +17,7 @@ public sealed class PolicyRowTests
         "/.;/admin", "/;a/admin", "/%2e/admin", "/%252e%252e/admin", "/public/../admin/x", "/admin/../admin",
         "//host/admin", "///host/admin/x", "//host//x/../admin", "/%2fhost/admin", "/%252fhost/admin", "/%5c%5chost/admin",
         "/admin%3fx", "/admin%23x", "/admin%253fx", "//host/admin%3fx", "/admin%0a", "/admin%0d%0a", "/admin%09/x", "/admin%2509",
+        "/ad%09min", "/ad%0amin/x", "/a/.%0d./admin", "/%09/host/admin", "/%2509%252fhost/admin", "/admin%01", "/admin%1f%20",
     ];
 
     [Theory]

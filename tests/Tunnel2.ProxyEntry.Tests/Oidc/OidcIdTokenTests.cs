@@ -19,6 +19,15 @@ public sealed class OidcIdTokenTests
         Assert.Equal(isSigned, OidcIdToken.IsSigned($"{Encode(head)}.{Encode("""{"sub":"1"}""")}.{Encode(signature)}"));
 
     [Theory]
+    [InlineData("""{"sub":"1","exp":4102444800}""", true)]
+    [InlineData("""{"sub":"1","exp":"4102444800"}""", false)]
+    [InlineData("""{"sub":"1","exp":4102444800,"iat":"0"}""", false)]
+    [InlineData("""{"sub":1,"exp":4102444800}""", false)]
+    [InlineData("""{"sub":"1"} {}""", false)]
+    public void Its_claims_have_the_form_that_the_standard_gives_them(string claims, bool isRight) =>
+        Assert.Equal(isRight, OidcIdToken.IsSigned($"{Encode("""{"alg":"RS256"}""")}.{Encode(claims)}.{Encode("x")}"));
+
+    [Theory]
     [InlineData(null)]
     [InlineData("")]
     [InlineData("x")]

@@ -1,4 +1,4 @@
-using System.Text;
+using System.Text.Json;
 using Microsoft.IdentityModel.Tokens;
 
 namespace Tunnel2.ProxyEntry.Access.Bearer;
@@ -32,22 +32,25 @@ internal sealed class KeySet
     /// <exception cref="KeyFetchException">It is none, or has no key that can check a signature.</exception>
     public static KeySet Parse(byte[] document)
     {
-        JsonWebKeySet all;
+        JsonWebKey[] keys = [];
         try
         {
-            all = new JsonWebKeySet(Encoding.UTF8.GetString(document));
+            using var json = JsonDocument.Parse(document);
+            if (json.RootElement.TryGetProperty("keys", out var all))
+            {
+                if (all.GetArrayLength() > MostKeys)
+                {
+                    throw new KeyFetchException($"there are more than {MostKeys} keys");
+                }
+
+                keys = [.. all.EnumerateArray().Select(static one => Read(one)).OfType<JsonWebKey>().Where(static key => CanCheck(key))];
+            }
         }
-        catch (Exception exception) when (exception is ArgumentException or System.Text.Json.JsonException or FormatException)
+        catch (Exception exception) when (exception is JsonException or InvalidOperationException)
         {
             throw new KeyFetchException("the keys are not a JSON Web Key Set", exception);
         }
 
-        if (all.Keys.Count > MostKeys)
-        {
-            throw new KeyFetchException($"there are more than {MostKeys} keys");
-        }
-
-        var keys = all.Keys.Where(static key => CanCheck(key)).ToArray();
         return keys.Length == 0 ? throw new KeyFetchException("none of the keys can check a signature") : new KeySet(keys, document);
     }
 
@@ -59,6 +62,29 @@ internal sealed class KeySet
     /// <param name="algorithm">Its algorithm.</param>
     public IReadOnlyList<SecurityKey> Find(string id, string algorithm) =>
         [.. _keys.Where(key => (id.Length == 0 || key.Kid == id) && Suits(key, algorithm)).Take(MostTries)];
+
+    /// <summary>Reads one key of the set. What cannot be read as one spoils no other (RFC 7517, 5).</summary>
+    private static JsonWebKey? Read(JsonElement one)
+    {
+        // The library reads operations of another form, and an empty list of them, as if there were none.
+        if (one.ValueKind != JsonValueKind.Object || (one.TryGetProperty("key_ops", out var operations) && !AreOperations(operations)))
+        {
+            return null;
+        }
+
+        try
+        {
+            return new JsonWebKey(one.GetRawText());
+        }
+        catch (Exception exception) when (exception is ArgumentException or JsonException or FormatException)
+        {
+            return null;
+        }
+    }
+
+    private static bool AreOperations(JsonElement operations) => operations.ValueKind == JsonValueKind.Array
+        && operations.GetArrayLength() > 0
+        && operations.EnumerateArray().All(static one => one.ValueKind == JsonValueKind.String);
 
     /// <summary>
     /// A key of a kind with which a signature cannot be made by those who know the public part, and that is for signatures (RFC 7517, 4.2

@@ -27,7 +27,10 @@ internal static class SignInPaths
         && target.Length <= LongestTarget
         && !target.AsSpan().ContainsAnyExceptInRange('!', '~')
         && !target.Contains('\\', StringComparison.Ordinal)
-        && !target.StartsWith(Prefix, StringComparison.Ordinal)
+        && !PathOf(target).StartsWith(Prefix, StringComparison.Ordinal)
             ? target
             : "/";
+
+    /// <summary>The path that a browser makes of a target: it resolves <c>/./</c> and <c>/../</c> itself.</summary>
+    private static string PathOf(string target) => new Uri("https://host" + target).AbsolutePath;
 }

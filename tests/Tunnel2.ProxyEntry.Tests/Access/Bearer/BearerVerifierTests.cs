@@ -129,6 +129,12 @@ public sealed class BearerVerifierTests : IDisposable
     [InlineData("""{"use":"enc","key_ops":["verify"]}""", false)]
     [InlineData("""{"use":"SIG"}""", false)]
     [InlineData("""{"use":""}""", false)]
+    [InlineData("""{"key_ops":[]}""", false)]
+    [InlineData("""{"key_ops":"verify"}""", false)]
+    [InlineData("""{"key_ops":{"verify":true}}""", false)]
+    [InlineData("""{"key_ops":[1]}""", false)]
+    [InlineData("""{"key_ops":null}""", false)]
+    [InlineData("""{"use":"sig","kid":1}""", false)]
     [InlineData("""{"key_ops":["verify"]}""", true)]
     [InlineData("""{"key_ops":["sign","verify"]}""", true)]
     public async Task A_key_checks_signatures_where_its_use_and_its_operations_say_so(string members, bool isRight)

@@ -48,6 +48,10 @@ public sealed class SignInCookieTests
     [InlineData("/\t/evil.example", "/")]
     [InlineData("/\u00e4", "/")]
     [InlineData("/.tunnel2/logout", "/")]
+    [InlineData("/./.tunnel2/logout", "/")]
+    [InlineData("/a/../.tunnel2/logout", "/")]
+    [InlineData("/%2e/.tunnel2/logout", "/")]
+    [InlineData("/a/./b/../c#/.tunnel2/", "/a/./b/../c#/.tunnel2/")]
     public void A_sign_in_leads_back_to_the_same_host_only(string? target, string expected) =>
         Assert.Equal(expected, SignInPaths.SafeTarget(target));
 
