@@ -3,11 +3,13 @@ using System.Runtime.InteropServices;
 namespace Tunnel2.Client;
 
 /// <summary>
-/// Turns SIGINT and SIGTERM (Ctrl+C and similar on Windows) into a request to stop. The first asks for a graceful stop. The second ends the
-/// process at once with 128 + the signal's number, as a shell reports it; so does a time limit for what does not end by itself.
+/// Turns SIGINT and SIGTERM (Ctrl+C and similar on Windows) and SIGHUP (the terminal was closed) into a request to stop. The first asks for
+/// a graceful stop. The second ends the process at once with 128 + the signal's number, as a shell reports it; so does a time limit for
+/// what does not end by itself.
 /// </summary>
 internal sealed class StopSignals : IDisposable
 {
+    private const int SigHup = 1;
     private const int SigInt = 2;
     private const int SigTerm = 15;
 
@@ -20,6 +22,7 @@ internal sealed class StopSignals : IDisposable
     private int _left;
 
     // In fields, because a collected registration no longer receives its signal.
+    private readonly PosixSignalRegistration _hangUp;
     private readonly PosixSignalRegistration _interrupt;
     private readonly PosixSignalRegistration _terminate;
 
@@ -32,6 +35,7 @@ internal sealed class StopSignals : IDisposable
         _exit = exit;
         _patience = patience;
         _time = time ?? TimeProvider.System;
+        _hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context => OnSignal(context, SigHup));
         _interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, context => OnSignal(context, SigInt));
         _terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, context => OnSignal(context, SigTerm));
     }
@@ -48,6 +52,7 @@ internal sealed class StopSignals : IDisposable
 
     public void Dispose()
     {
+        _hangUp.Dispose();
         _interrupt.Dispose();
         _terminate.Dispose();
         _stop.Dispose();
@@ -67,6 +72,12 @@ internal sealed class StopSignals : IDisposable
 
         if (Interlocked.Increment(ref _signals) > 1)
         {
+            // The kernel and the shell both report a closed terminal, so a second report asks for no haste.
+            if (number == SigHup)
+            {
+                return;
+            }
+
             _exit(128 + number);
             return;
         }

@@ -66,6 +66,9 @@ internal static class PortsCommand
         var gate = new Lock();
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
+
+        // A closed terminal, or a reload of what has nothing to read again, must not close the sockets of a running server.
+        using var hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, static context => context.Cancel = true);
         try
         {
             var started = HandoverServer.Start(options, output.WriteLine);

@@ -72,8 +72,7 @@ internal sealed class TerminalScreen : IDisposable
 
         if (!OperatingSystem.IsWindows())
         {
-            // Those that end the process at once give it no other moment to put the terminal right.
-            _signals.Add(PosixSignalRegistration.Create(PosixSignal.SIGHUP, _ => Leave(isLast: true)));
+            // The one that ends the process at once gives it no other moment to put the terminal right.
             _signals.Add(PosixSignalRegistration.Create(PosixSignal.SIGQUIT, _ => Leave(isLast: true)));
             _signals.Add(PosixSignalRegistration.Create(PosixSignal.SIGTSTP, OnStop));
             _signals.Add(PosixSignalRegistration.Create(PosixSignal.SIGCONT, OnContinued));

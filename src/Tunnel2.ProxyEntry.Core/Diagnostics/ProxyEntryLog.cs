@@ -127,6 +127,11 @@ internal static partial class ProxyEntryLog
         2223, LogLevel.Warning, "No agent can connect until there is a token: 'tunnel2-entry token create --keep --name NAME' makes one")]
     public static partial void NoAgentCanConnect(ILogger logger);
 
+    [LoggerMessage(
+        2224, LogLevel.Information,
+        "SIGHUP changes nothing: files of settings and certificates are read again when they change. SIGTERM stops the server")]
+    public static partial void HangUp(ILogger logger);
+
     [LoggerMessage(2203, LogLevel.Information, "Ready: tunnels appear as {Example}")]
     public static partial void Ready(ILogger logger, string example);
 

@@ -4,6 +4,7 @@ using Microsoft.Extensions.Logging.Console;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Connections;
+using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Reload;
 using Tunnel2.Transport.Outputs;
 using Tunnel2.Transport.Sockets;
@@ -59,13 +60,16 @@ internal static class ProxyEntryCommand
         var stop = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         using var interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, OnSignal);
         using var terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, OnSignal);
+        ILogger? log = null;
+        using var hangUp = OperatingSystem.IsWindows() ? null : PosixSignalRegistration.Create(PosixSignal.SIGHUP, OnHangUp);
         var errors = new List<SettingsError>();
         using var inherited = InheritedSockets.Read(Environment.GetEnvironmentVariable, Environment.ProcessId, errors);
-        var source = SettingsSource.OfProcess(args, inherited.Settings);
+        SettingsSource source;
         IConfigurationRoot configuration;
         ListenerHolder? given = null;
         try
         {
+            source = SettingsSource.OfProcess(args, inherited.Settings);
             configuration = source.Read();
             if (configuration[$"{SettingKeys.Section}:{SettingKeys.ListenersFrom}"]?.Trim() is { Length: > 0 } path)
             {
@@ -109,6 +113,7 @@ internal static class ProxyEntryCommand
         {
             using var host = BuildHost(launch);
             await host.StartAsync().ConfigureAwait(false);
+            Volatile.Write(ref log, host.Services.GetRequiredService<ILogger<ProxyEntryServer>>());
             var running = host.Services.GetRequiredService<ProxyEntryServer>().Running!;
             using var supervision = ServiceSupervision.Find(
                 Environment.GetEnvironmentVariable, Environment.ProcessId, TimeProvider.System, () => running.Trouble is null,
@@ -133,6 +138,16 @@ internal static class ProxyEntryCommand
         }
 
         void Wait(string line) => error.WriteLine($"tunnel2-entry: {line}");
+
+        void OnHangUp(PosixSignalContext context)
+        {
+            // Other servers read their files again at this signal. Without a handler it would end this one in the middle of its requests.
+            context.Cancel = true;
+            if (Volatile.Read(ref log) is { } reader)
+            {
+                ProxyEntryLog.HangUp(reader);
+            }
+        }
 
         void OnSignal(PosixSignalContext context)
         {

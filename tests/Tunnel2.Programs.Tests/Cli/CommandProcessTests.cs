@@ -64,6 +64,18 @@ public sealed class CommandProcessTests(SharedTunnels tunnels) : IDisposable
         Assert.StartsWith("tunnel2-entry: the output cannot be written: ", entry.Output, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("")]
+    [InlineData("certificate list")]
+    public async Task A_working_directory_that_was_removed_is_said(string words)
+    {
+        ShellResult entry = await Shell.RunBashAsync(
+            $"mkdir \"$2\" && cd \"$2\" && rmdir \"$2\" && dotnet \"$1\" {words}", BuiltPrograms.EntryPath, _folder["gone"]);
+        Assert.Equal(2, entry.ExitCode);
+        Assert.Contains("The working directory was removed: change to one that exists.", entry.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', entry.Output.Trim());
+    }
+
     [Fact]
     public async Task A_command_that_follows_ends_with_the_reader_of_its_output()
     {
