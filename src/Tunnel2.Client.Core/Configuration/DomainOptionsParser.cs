@@ -42,6 +42,16 @@ internal static class DomainOptionsParser
             return $"'{twice.Key}' is given twice";
         }
 
+        if (wanted.Count == options.Wanted.Count)
+        {
+            return "has no domain";
+        }
+
+        if (wanted.Find(one => LeadsBack(one, wanted)) is { } ring)
+        {
+            return $"{ring.Name}: its redirects lead back to it";
+        }
+
         options = options with { Wanted = wanted };
         return wanted.Count > Most ? FormattableString.Invariant($"names and domains are more than {Most}") : null;
     }
@@ -77,6 +87,28 @@ internal static class DomainOptionsParser
                 Access = one.RedirectTo is null ? options.Access : RedirectTo(one.RedirectTo),
             }),
         ];
+
+    /// <summary>Whether redirects, one after another, come to where they began. Another port may be another server's.</summary>
+    private static bool LeadsBack(WantedName begin, List<WantedName> wanted)
+    {
+        var at = begin;
+        for (var i = 0; i < wanted.Count && at?.RedirectTo is { } text; i++)
+        {
+            if (new Uri(text) is not { IsDefaultPort: true, Host: var host })
+            {
+                return false;
+            }
+
+            if (host == begin.Name)
+            {
+                return true;
+            }
+
+            at = wanted.Find(one => one.Name == host);
+        }
+
+        return false;
+    }
 
     /// <summary>The server answers for such a domain: nothing of its visitors reaches the agent.</summary>
     private static AccessRules RedirectTo(string target)

@@ -112,8 +112,8 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
             ConnectFailureReason.PublicPort =>
                 $"Something else than a Tunnel2 server answers at {server}. It is the server's public port, which is for visitors: "
                     + $"agents connect to "
-                + $"its uplink port, {ServerEndpoint.DefaultPort} by default, as in --server "
-                    + $"{HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}. Where no other port can be reached: --server "
+                + $"its uplink port, {ServerEndpoint.DefaultPort} by default, as in "
+                    + $"{HostPort.Format(server.Host, ServerEndpoint.DefaultPort)}. Where no other port can be reached: "
                     + $"wss://{server} (ws:// without TLS).",
             ConnectFailureReason.HttpProxy =>
                 $"An HTTP proxy answers at {server} in the server's place. The uplink is no HTTP: connect past the proxy, or have it pass "

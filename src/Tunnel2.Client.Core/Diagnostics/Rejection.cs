@@ -66,9 +66,7 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                 RejectionReason.NameNotAllowed => "The server does not allow this name. Choose another with --name",
                 RejectionReason.VersionUnsupported =>
                     "This tunnel2 and the server have no protocol version in common. Update the older of the two",
-                RejectionReason.TlsRequired =>
-                    "The server expects TLS. Write --server tls://host:port, and --server-fingerprint or --server-ca where its "
-                        + "certificate is not a public one",
+                RejectionReason.TlsRequired => "The server expects TLS. Write it as tls://host:port",
                 RejectionReason.NameKept => "The name is kept for the agent that had it a moment ago. This agent tries again",
                 RejectionReason.KindUnsupported => "The server does not carry tunnels of this kind",
                 RejectionReason.PortNotAvailable =>

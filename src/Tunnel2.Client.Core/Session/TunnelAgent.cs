@@ -42,13 +42,8 @@ internal sealed class TunnelAgent : IAgentRunner
     /// <inheritdoc/>
     public async Task<int> RunAsync(AgentOptions options, IAgentEvents events, CancellationToken stop)
     {
-        int uplinks = options.Uplinks.IsAuto ? UplinkPool.MaxAutomatic : options.Uplinks.Count;
-        int left = FilesForBackends.Left(later: FilesOfALoop * Math.Min(uplinks - 1, _engine.SpareLoops));
-        int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
-
         // A connection within the process has no descriptor: the limit of streams bounds how many there are.
-        using var slots = options.Upstream.InProcess is not null ? TunnelSlots.Unlimited()
-            : (_slots ?? Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots).AddTunnel();
+        using var slots = options.Upstream.InProcess is not null ? TunnelSlots.Unlimited() : SlotsFor(options).AddTunnel();
         var uploads = _uploads
             ?? Interlocked.CompareExchange(ref _uploads, UploadBudget.Create(options, events, _timeProvider, _engine.Faults), null)
             ?? _uploads;
@@ -112,6 +107,20 @@ internal sealed class TunnelAgent : IAgentRunner
             one, reports, exchanges, heartbeat, _engine,
             new UplinkDialer(one, _engine, _loops, exchanges.Backends.Idle, _timeProvider),
             uploads, _timeProvider, itsWays, check, reports as IClusterPlace, running);
+    }
+
+    /// <summary>The first tunnel makes them. Each look at what is open takes as long as there are open files.</summary>
+    private BackendSlots SlotsFor(AgentOptions options)
+    {
+        if (_slots is { } known)
+        {
+            return known;
+        }
+
+        int uplinks = options.Uplinks.IsAuto ? UplinkPool.MaxAutomatic : options.Uplinks.Count;
+        int left = FilesForBackends.Left(later: FilesOfALoop * Math.Min(uplinks - 1, _engine.SpareLoops));
+        int limit = options.BackendConnections.IsAuto ? left : Math.Min(left, options.BackendConnections.Count);
+        return Interlocked.CompareExchange(ref _slots, new BackendSlots(limit, _timeProvider), null) ?? _slots;
     }
 
     private ServiceCheck? StartCheck(AgentOptions options, IAgentEvents events, BackendConnector connector)

@@ -11,6 +11,9 @@ internal sealed record CommandOption(string Flag, string Value, string Words)
     /// <summary>Other flags for the same.</summary>
     public string[] Aliases { get; init; } = [];
 
+    /// <summary>The option of tunnels that has another name here; null: none.</summary>
+    public string? InPlaceOf { get; init; }
+
     /// <summary>What help says about its default; empty: nothing.</summary>
     public string Default { get; init; } = "";
 

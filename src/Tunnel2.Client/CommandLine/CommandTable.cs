@@ -25,7 +25,7 @@ internal static class CommandTable
     private static readonly string[] _ofDoctor =
     [
         "--server", "--server-fingerprint", "--server-ca", "--client-cert", "--client-key", "--uplink", "--public-port", "--proxy",
-        "--name", "--token", "--token-file", "--host-header", "--route",
+        "--proxy-ca", "--name", "--token", "--token-file", "--host-header", "--route",
     ];
 
     private static readonly string[] _ofHttp =
@@ -144,7 +144,10 @@ internal static class CommandTable
                 {
                     Default = "TUNNEL2_TOKEN",
                 },
-                new("--trust-fingerprint", "F", "trust the server's certificate by its fingerprint, sha256:…, without a question"),
+                new("--trust-fingerprint", "F", "trust the server's certificate by its fingerprint, sha256:…, without a question")
+                {
+                    InPlaceOf = "--server-fingerprint",
+                },
                 new("--server-ca", "FILE", "trust the authorities in this PEM file"),
                 _json,
             ],

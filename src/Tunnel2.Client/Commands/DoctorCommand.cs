@@ -167,6 +167,7 @@ internal static class DoctorCommand
         CommandConsole console, AgentOptions options, CancellationToken stop)
     {
         var (end, urls) = await ServerTrial.RunAsync(console, options with { Name = AgentName.CreateRandom() }, stop);
+        string message = OptionWords.Of(console.Line.Command!, end?.Message ?? "");
         Finding tls = options.Tls is null
             ? Finding.Ok("tls", "the uplink is not encrypted")
             : Finding.Ok("tls", "the server's certificate is trusted");
@@ -177,22 +178,22 @@ internal static class DoctorCommand
             null => ([tls, version, token], urls),
             { Rejection.Reason: RejectionReason.NameNotAllowed or RejectionReason.NameTaken or RejectionReason.NameKept } =>
                 ([tls, version, token, Finding.Skipped("public", NoUrl)], urls),
-            { Failure.WithoutTls: { } way } => ([Finding.Wrong("tls", end.Message, RemedyWithoutTls(way))], urls),
+            { Failure.WithoutTls: { } way } => ([Finding.Wrong("tls", message, RemedyWithoutTls(way))], urls),
             { Failure.Reason: ConnectFailureReason.TlsFailed } => (
                 [
                     Finding.Wrong(
-                        "tls", end.Message,
+                        "tls", message,
                         "'tunnel2 login SERVER' shows the certificate and stores the trust; or --server-ca, --server-fingerprint"),
                 ],
                 urls),
             { Rejection.Reason: RejectionReason.TlsRequired } =>
-                ([Finding.Wrong("tls", end.Message, "write tls:// or nothing before the server's name")], urls),
+                ([Finding.Wrong("tls", message, "write tls:// or nothing before the server's name")], urls),
             { Rejection.Reason: RejectionReason.VersionUnsupported } =>
-                ([tls, Finding.Wrong("version", end.Message, "update the older of the two")], urls),
+                ([tls, Finding.Wrong("version", message, "update the older of the two")], urls),
             { Rejection.Reason: RejectionReason.Unauthorized or RejectionReason.TokenExpired } =>
-                ([tls, version, Finding.Wrong("token", end.Message, "'tunnel2 login SERVER' asks for it and checks it")], urls),
-            { Reason: ConnectionEndReason.ServerUnreachable } => ([Finding.Wrong("session", end.Message, RemedyOf(end, options))], urls),
-            _ => ([tls, Finding.Warning("session", end.Message, "try again in a minute")], urls),
+                ([tls, version, Finding.Wrong("token", message, "'tunnel2 login SERVER' asks for it and checks it")], urls),
+            { Reason: ConnectionEndReason.ServerUnreachable } => ([Finding.Wrong("session", message, RemedyOf(end, options))], urls),
+            _ => ([tls, Finding.Warning("session", message, "try again in a minute")], urls),
         };
     }
 

@@ -1,3 +1,4 @@
+using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
@@ -43,6 +44,7 @@ internal static class LoginCommand
                 "there is no place for the login: HOME and XDG_CONFIG_HOME are not set", AgentExitCode.InternalError);
         }
 
+        CommandSpec command = console.Line.Command!;
         string? fingerprint = console.Line["--trust-fingerprint"];
         string? token = console.Line["--token"];
         while (true)
@@ -59,7 +61,8 @@ internal static class LoginCommand
             AgentOptionsParseResult parsed = AgentOptionsParser.Parse(input);
             if (parsed.Options is not { } options)
             {
-                return await console.MistakeAsync(string.Join("; ", parsed.Mistakes.Select(static one => one.ToString())));
+                return await console.MistakeAsync(OptionWords.Of(
+                    command, string.Join("; ", parsed.Mistakes)));
             }
 
             ConnectionEnd? end;
@@ -69,7 +72,7 @@ internal static class LoginCommand
             }
             catch (IOException exception)
             {
-                return await console.FailAsync(exception.Message, AgentExitCode.InternalError);
+                return await console.FailAsync(OptionWords.Of(command, exception.Message), AgentExitCode.InternalError);
             }
 
             if (stop.IsCancellationRequested)
@@ -90,9 +93,10 @@ internal static class LoginCommand
                 return await StoreAsync(console, login, hasOwnNames: end is not null);
             }
 
-            if (end.Failure?.UntrustedFingerprint is { } seen && fingerprint is null && !console.Line.Has("--server-ca"))
+            if (end.Failure?.UntrustedFingerprint is { } seen && fingerprint is null)
             {
-                if (await AskAsync(console, TrustQuestion(seen), stop) is not ("y" or "yes"))
+                // A person who has named the authority is not asked to trust another certificate.
+                if (console.Line.Has("--server-ca") || await AskAsync(console, TrustQuestion(seen), stop) is not ("y" or "yes"))
                 {
                     return await console.FailAsync(
                         $"the server's certificate is not trusted; nothing is stored. Where {seen} is what tunnel2-entry prints at its "
@@ -109,9 +113,8 @@ internal static class LoginCommand
             }
             else
             {
-                // What other commands call --server has no name here.
                 return await console.FailAsync(
-                    $"{end.Message.Replace("--server tls://", "tls://", StringComparison.Ordinal)} Nothing is stored.",
+                    $"{OptionWords.Of(command, end.Message)} Nothing is stored.",
                     end.Reason is ConnectionEndReason.RejectedPermanently or ConnectionEndReason.RejectedForNow
                         ? AgentExitCode.Rejected
                         : AgentExitCode.ServerUnreachable);

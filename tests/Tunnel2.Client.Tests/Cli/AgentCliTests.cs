@@ -341,6 +341,19 @@ public sealed class AgentCliTests : IDisposable
     }
 
     [Fact]
+    public void A_closed_terminal_asks_to_stop_and_its_second_report_for_no_haste()
+    {
+        var exits = new List<int>();
+        using var signals = new StopSignals(exits.Add);
+        signals.OnSignal(1);
+        signals.OnSignal(1);
+        Assert.Empty(exits);
+        Assert.True(signals.Token.IsCancellationRequested);
+        signals.OnSignal(2);
+        Assert.Equal([130], exits);
+    }
+
+    [Fact]
     public void An_interrupt_is_left_to_the_program_that_has_the_terminal()
     {
         var exits = new List<int>();

@@ -27,6 +27,13 @@ public sealed class DomainOptionsParserTests
     public void A_redirect_may_name_scheme_and_port(string text, string target) => Assert.Contains(
         $"\"{target}\"", PolicyOf(Assert.Single(Accepted(_minimal.Give("--domain", text)))), StringComparison.Ordinal);
 
+    [Theory]
+    [InlineData("a.org=>b.org,b.org=>c.org,c.org")]
+    [InlineData("a.org=>c.org,b.org=>c.org")]
+    [InlineData("a.org=>https://b.org:8443,b.org=>a.org")]
+    public void Redirects_may_follow_one_another(string text) =>
+        Assert.Equal(text.Split(',').Length, Accepted(_minimal.Give("--domain", text)).Count);
+
     [Fact]
     public void A_domain_alone_asks_for_no_random_name() =>
         Assert.Equal("app.example.org", Assert.Single(Accepted(_minimal.Give("--domain", "app.example.org"))).Name);
@@ -46,6 +53,10 @@ public sealed class DomainOptionsParserTests
     [InlineData("a.example.org,a.example.org")]
     [InlineData("example.org=>")]
     [InlineData("example.org=>example.org")]
+    [InlineData("a.example.org=>b.example.org,b.example.org=>a.example.org")]
+    [InlineData("c.org,a.org=>b.org,b.org=>d.org,d.org=>http://A.org")]
+    [InlineData("a.org=>b.org,b.org=>d.org,d.org=>b.org")]
+    [InlineData(",")]
     [InlineData("example.org=>www")]
     [InlineData("example.org=>www.example.org/path")]
     [InlineData("example.org=>https://a\"b.example.org")]

@@ -66,6 +66,7 @@ public sealed class RouteMapTests
 
     [Theory]
     [InlineData("/docs//host/admin")]
+    [InlineData("/docs/%09/host/admin")]
     [InlineData("/docs/%2fhost/admin")]
     [InlineData("/docs/\\host/admin")]
     [InlineData("/docs/%255chost")]

@@ -21,7 +21,7 @@ public sealed class ForeignAnswerTests
     [Theory]
     [InlineData(
         "HTTP/1.1 404 Not Found\r\nTunnel2-Error: unknown-host\r\n\r\n", ConnectFailureReason.PublicPort,
-        "--server tunnel.example.com:12001")]
+        "as in tunnel.example.com:12001")]
     [InlineData("HTTP/1.1 400 Bad Request\r\nserver:  nginx/1.22 \r\n\r\n", ConnectFailureReason.HttpServer, "an HTTP server (nginx/1.22)")]
     [InlineData("HTTP/1.1 400 Bad Request\r\n\r\n", ConnectFailureReason.HttpServer, "an HTTP server. Check the port")]
     [InlineData("", ConnectFailureReason.HttpServer, "an HTTP server. Check the port")]

@@ -73,8 +73,8 @@ internal sealed class UplinkTlsClient
             FailWithoutTls("this is the server's uplink port, and not its public port"),
         TlsHandshakeStatus.NotTls when IsReject(result.FirstBytes.Span) =>
             FailWithoutTls(
-                $"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS by --server "
-                    + $"tcp://{_server} where the network is safe"),
+                $"the server speaks plaintext at this port; give it Tunnel2:Uplink:Certificate, or connect without TLS, as "
+                    + $"tcp://{_server}, where the network is safe"),
         TlsHandshakeStatus.NotTls when _isHttp =>
             FailWithoutTls("what answers at this port does not speak TLS; is it the server's HTTPS port?"),
         TlsHandshakeStatus.NotTls =>
