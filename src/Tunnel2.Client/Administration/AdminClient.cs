@@ -1,9 +1,9 @@
 using System.Net;
 using System.Net.Http.Headers;
-using System.Security.Authentication;
 using System.Text.Json;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Administration;
 
@@ -61,8 +61,8 @@ internal sealed class AdminClient : IDisposable
         catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException)
         {
             stop.ThrowIfCancellationRequested();
-            string reason = exception is OperationCanceledException ? $"no answer within {_patience.TotalSeconds:0} s"
-                : PlainText.Clean(exception.InnerException is AuthenticationException { Message: var ofTls } ? ofTls : exception.Message);
+            string reason = exception is HttpRequestException failure
+                ? HttpFailure.Reason(failure) : $"no answer within {_patience.TotalSeconds:0} s";
             return new AdminAnswer(
                 default,
                 $"no admin listener of a server answers at {_target}: {reason}; {AdminTarget.AddressFlag} URL or "

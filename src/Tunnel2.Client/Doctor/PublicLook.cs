@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Doctor;
 
@@ -46,7 +47,7 @@ internal static class PublicLook
         }
         catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException)
         {
-            string reason = exception is OperationCanceledException ? "no answer in time" : exception.Message;
+            string reason = exception is HttpRequestException failure ? HttpFailure.Reason(failure) : "no answer in time";
             return
             [
                 Finding.Warning(

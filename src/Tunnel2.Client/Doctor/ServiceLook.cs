@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Doctor;
 
@@ -70,7 +71,7 @@ internal static class ServiceLook
             return !isConnected && exception.InnerException is SocketException unconnected
                 ? NotConnected(target, unconnected)
                 : Finding.Wrong(
-                    Name, $"{target} does not answer as HTTP: {exception.Message}",
+                    Name, $"{target} does not answer as HTTP: {HttpFailure.Reason(exception)}",
                     target.IsHttps
                         ? "does it speak plain HTTP? Then write http://"
                         : "does it speak TLS? Then write https://; if it is no HTTP: 'tunnel2 tcp'");

@@ -7,7 +7,6 @@ internal enum TopPage
 {
     Table,
     Session,
-    Help,
 }
 
 /// <summary>
@@ -29,6 +28,7 @@ internal sealed class TopPanel : IScreenContent
     private TopSort _sort = TopSort.Default;
     private string _filter = "";
     private bool _isTyping;
+    private bool _isHelp;
     private string? _selected;
     private int _offset;
     private int _pageRows = 1;
@@ -105,8 +105,11 @@ internal sealed class TopPanel : IScreenContent
             _version++;
             switch (_page)
             {
-                case TopPage.Help:
-                    _page = TopPage.Table;
+                case var _ when _isHelp:
+                    _isHelp = false;
+                    break;
+                case var _ when !_isTyping && key is { Kind: ScreenKeyKind.Character, Character: '?' or 'h' }:
+                    _isHelp = true;
                     break;
                 case TopPage.Session when key is { Kind: ScreenKeyKind.Escape or ScreenKeyKind.Backspace }
                     or { Kind: ScreenKeyKind.Character, Character: 'q' }:
@@ -137,12 +140,14 @@ internal sealed class TopPanel : IScreenContent
         lock (_gate)
         {
             long now = _serverNowUs();
-            switch (_page)
+            if (_isHelp)
             {
-                case TopPage.Help:
-                    return TopPanelView.Help(columns);
-                case TopPage.Session:
-                    return TopPanelView.Session(_state, _selected!, _note, now, columns, rows);
+                return TopPanelView.Help(columns);
+            }
+
+            if (_page == TopPage.Session)
+            {
+                return TopPanelView.Session(_state, _selected!, _note, now, columns, rows);
             }
 
             List<ScreenRow> head = TopPanelView.Head(_state, _server, _note, now, columns);
@@ -244,9 +249,6 @@ internal sealed class TopPanel : IScreenContent
                 break;
             case ScreenKeyKind.Character when key.Character is 'q' or 'Q':
                 return false;
-            case ScreenKeyKind.Character when key.Character is '?' or 'h':
-                _page = TopPage.Help;
-                break;
             case ScreenKeyKind.Character when key.Character == '/':
                 _isTyping = true;
                 break;

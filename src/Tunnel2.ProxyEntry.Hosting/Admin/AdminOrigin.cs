@@ -13,9 +13,9 @@ internal static class AdminOrigin
     {
         string? origin = request.Headers[HeaderNames.Origin];
         string? site = request.Headers["Sec-Fetch-Site"];
-        return (!string.IsNullOrEmpty(origin)
+        return (origin is not null
                 && !origin.Equals("http://" + request.Host.Value, StringComparison.OrdinalIgnoreCase)
                 && !origin.Equals("https://" + request.Host.Value, StringComparison.OrdinalIgnoreCase))
-            || site is not (null or "" or "same-origin" or "none");
+            || site is not (null or "same-origin" or "none");
     }
 }

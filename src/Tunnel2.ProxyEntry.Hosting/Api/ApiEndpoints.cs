@@ -189,7 +189,8 @@ internal sealed class ApiEndpoints : IDisposable
         var request = http.Request;
         if (!MediaTypeHeaderValue.TryParse(request.ContentType, out var mediaType)
             || !mediaType.MediaType.Equals("application/json", StringComparison.OrdinalIgnoreCase)
-            || (mediaType.Charset.Length > 0 && !mediaType.Charset.Equals("utf-8", StringComparison.OrdinalIgnoreCase)))
+            || (mediaType.Charset.Length > 0
+                && !HeaderUtilities.RemoveQuotes(mediaType.Charset).Equals("utf-8", StringComparison.OrdinalIgnoreCase)))
         {
             return (null, ApiAnswer.Problem(
                 StatusCodes.Status415UnsupportedMediaType, "not-json", "The body has to be application/json in UTF-8."));

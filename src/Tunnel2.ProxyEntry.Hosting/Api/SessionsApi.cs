@@ -103,8 +103,7 @@ internal sealed class SessionsApi(
         NamePattern? pattern = null;
         if (call.Text("name") is { } name && !NamePattern.TryParse(name, out pattern))
         {
-            return ApiAnswer.Problem(
-                StatusCodes.Status400BadRequest, "parameter", "'name' is a name or a pattern of [a-z0-9-] and *, at most 50 characters.");
+            return ApiAnswer.Problem(StatusCodes.Status400BadRequest, "parameter", $"'name' is {NamePattern.Form}.");
         }
 
         var agent = call.Text("agent");

@@ -146,7 +146,7 @@ internal sealed class TokensApi(
         {
             if (!NamePattern.TryParse(text ?? "", out var pattern))
             {
-                return "'names' has an element that is not a name or a pattern of [a-z0-9-] and *, at most 50 characters.";
+                return $"'names' has an element that is not {NamePattern.Form}.";
             }
 
             if (DomainName.FindOwn(pattern!.ToString(), settings.Domain) is { } mistake)

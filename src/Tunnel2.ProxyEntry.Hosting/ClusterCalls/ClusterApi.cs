@@ -36,11 +36,9 @@ internal sealed class ClusterApi(
             {
                 await here(http).ConfigureAwait(false);
             }
-            else if ((operation.RunAsync is not null || http.Request.Query["node"].Count > 1)
-                && operation.MistakeOf(http.Request.Query) is { } mistake)
+            else if (RefusalOf(call, path) is { } refusal)
             {
-                // The inspector of each node that is asked looks at its own parameters; 'node' does not get there.
-                await call.FailAsync(StatusCodes.Status400BadRequest, "parameter", mistake).ConfigureAwait(false);
+                await call.WriteAsync(refusal.Status, refusal.ContentType, refusal.Body).ConfigureAwait(false);
             }
             else if (call.Parameter("node") is { } node)
             {
@@ -59,6 +57,35 @@ internal sealed class ClusterApi(
         {
             // The caller has left.
         }
+    }
+
+    /// <summary>
+    /// What each node refuses, found before any is asked: some answers are made of what nodes answer to other questions, without this
+    /// call's parameters and body.
+    /// </summary>
+    private static InspectorResponse? RefusalOf(ClusterCall call, string[] path)
+    {
+        var (operation, request) = (call.Operation, call.Http.Request);
+        if (operation.MistakeOf(request.Query) is { } mistake)
+        {
+            return InspectorResponse.Error(StatusCodes.Status400BadRequest, "parameter", mistake);
+        }
+
+        if (operation.Body is null && operation.OwnBody == 0 && AdminBody.IsThere(request))
+        {
+            return InspectorResponse.Error(StatusCodes.Status400BadRequest, "body", "This takes no body.");
+        }
+
+        // 'node' is for this node.
+        var target = call.Target(("node", null));
+        return operation.RunAsync is not null ? null : RequestRules.Refuse(
+            new InspectorRequest
+            {
+                Method = call.Method,
+                Path = request.Path.Value ?? "",
+                Query = target.IndexOf('?', StringComparison.Ordinal) is var at and >= 0 ? target[(at + 1)..] : "",
+            },
+            path[1..]);
     }
 
     private Task AnswerAsync(ClusterCall call) => call.Operation.Spread switch
@@ -212,12 +239,6 @@ internal sealed class ClusterApi(
         ReadOnlyMemory<byte> body = default;
         if (AdminBody.IsThere(call.Http.Request))
         {
-            if (call.Operation.OwnBody == 0)
-            {
-                await call.FailAsync(StatusCodes.Status400BadRequest, "body", "This takes no body.").ConfigureAwait(false);
-                return;
-            }
-
             (body, var problem) = await AdminBody.ReadAsync(call.Http, call.Operation.OwnBody, time).ConfigureAwait(false);
             if (problem is not null)
             {

@@ -7,6 +7,7 @@ using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Api.Documents;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Reload;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
@@ -146,7 +147,7 @@ internal sealed class EntryApiClient : IDisposable
         {
             throw new ApiCommandException(
                 $"{_client.BaseAddress} does not answer: "
-                + (exception is TaskCanceledException ? $"nothing within {_limit.TotalSeconds:0} s" : exception.Message)
+                + (exception is HttpRequestException failure ? HttpFailure.Reason(failure) : $"nothing within {_limit.TotalSeconds:0} s")
                 + $"; is the server running? ({ApiCommandLine.AdminOption} names another one)");
         }
     }

@@ -1,6 +1,7 @@
 using System.Text.Json.Nodes;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
@@ -50,7 +51,7 @@ internal static class HealthCommand
         }
         catch (Exception exception) when (exception is HttpRequestException or TaskCanceledException)
         {
-            var problem = exception is TaskCanceledException ? "no answer within 3 s" : exception.Message;
+            var problem = exception is HttpRequestException failure ? HttpFailure.Reason(failure) : "no answer within 3 s";
             await output.WriteLineAsync(isJson ? Json(url, isReady: false, null, problem) : $"{url} did not answer: {problem}")
                 .ConfigureAwait(false);
             return ExitNotReady;

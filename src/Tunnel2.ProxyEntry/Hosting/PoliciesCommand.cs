@@ -159,7 +159,7 @@ internal static class PoliciesCommand
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            throw new ApiCommandException($"{PlainText.Clean(path)} cannot be read: {SettingsErrorFormatter.Reason(path, exception)}");
+            throw new ApiCommandException($"{PlainText.Clean(path)} cannot be read: {SettingFile.Reason(path, exception)}");
         }
     }
 }

@@ -26,9 +26,11 @@ public sealed class LoginCommandTests : IDisposable
         _folder.Delete(recursive: true);
     }
 
-    /// <summary>A server with a certificate of its own, which wants the token <c>right</c>.</summary>
+    /// <summary>A server with a certificate of its own, which wants the token <c>right</c>. It has visitors at the port 443.</summary>
     private static ConnectionEnd? Serve(AgentOptions options) =>
-        options.Tls is null ? Refuse(RejectionReason.TlsRequired)
+        options.Server.Port == 443
+            ? ConnectionEnd.Unreachable(ConnectFailure.Create(options.Server, ConnectFailureReason.PublicPort))
+            : options.Tls is null ? Refuse(RejectionReason.TlsRequired)
             : options.Tls is { ServerFingerprints.Count: 0 }
             ? ConnectionEnd.Unreachable(ConnectFailure.Create(options.Server, ConnectFailureReason.TlsFailed, "unknown") with
             {
@@ -149,7 +151,8 @@ public sealed class LoginCommandTests : IDisposable
     [InlineData("login https://h.example", "tunnel2: SERVER: 'https://' does not belong here")]
     [InlineData("login h.example:x", "tunnel2: SERVER: 'x' is not a port")]
     [InlineData("login h.example --trust-fingerprint abc", "tunnel2: --trust-fingerprint: 'abc' is not")]
-    [InlineData("login 127.0.0.1:12001", "tunnel2: The server expects TLS. Write tls://host:port, and ")]
+    [InlineData("login 127.0.0.1:12001", "tunnel2: The server expects TLS. Write it as tls://host:port ")]
+    [InlineData("login h.example:443", "tunnel2: Something else than a Tunnel2 server answers at h.example:443.")]
     public async Task A_mistake_names_what_login_has(string line, string mistake)
     {
         Assert.NotEqual(0, await RunAsync(line, null, null));
@@ -163,6 +166,18 @@ public sealed class LoginCommandTests : IDisposable
         Assert.Equal(4, await RunAsync("login h.example --token right"));
         Assert.Contains($"--trust-fingerprint {Pin}", _error.ToString(), StringComparison.Ordinal);
         Assert.Single(_trials);
+    }
+
+    [Fact]
+    public async Task A_certificate_of_another_authority_than_the_named_one_is_not_asked_about()
+    {
+        using var authority = SelfMadeCertificate.Create();
+        string file = Path.Combine(_folder.FullName, "ca.pem");
+        await File.WriteAllTextAsync(file, SelfMadeCertificate.ToPem(authority), TestContext.Current.CancellationToken);
+        Assert.Equal(4, await RunAsync($"login h.example --server-ca {file}", "y\n", "right"));
+        Assert.Contains($"--trust-fingerprint {Pin}", _error.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain("[y/N]", _error.ToString(), StringComparison.Ordinal);
+        Assert.Null(Stored());
     }
 
     [Fact]

@@ -190,6 +190,11 @@ public sealed class TopPanelTests
         Assert.Matches("^..:..:.. GET     200   1.50ms  /a$", seen[10]);
         Assert.DoesNotContain(seen, static row => row.Contains("/c", StringComparison.Ordinal));
 
+        Press("?");
+        Assert.StartsWith("tunnel2 top: help", See()[0], StringComparison.Ordinal);
+        Press("x");
+        Assert.Equal(seen, See());
+        Assert.Equal("web", _panel.WantedSession);
         chosen = _panel.NextChoice();
         Press("\x1b");
         await chosen.WaitAsync(AsyncCounter.DefaultTimeout);

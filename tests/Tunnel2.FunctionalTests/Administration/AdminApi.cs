@@ -1,5 +1,5 @@
 using System.Net;
-using System.Text;
+using System.Net.Http.Headers;
 using System.Text.Json;
 using Tunnel2.FunctionalTests.Harness;
 
@@ -31,7 +31,7 @@ internal sealed class AdminApi : IDisposable
 
         if (body is not null)
         {
-            request.Content = new StringContent(body, Encoding.UTF8, mediaType);
+            request.Content = new StringContent(body, MediaTypeHeaderValue.Parse(mediaType));
         }
 
         var response = await _client.SendAsync(request);

@@ -156,6 +156,8 @@ public sealed class ApiTests
     [InlineData("PUT", "certificates/web.example.org/renewal", null, "", 409, "no-authority")]
     [InlineData("POST", "tokens", null, "", 415, "not-json")]
     [InlineData("POST", "tokens", "{}", "text/plain", 415, "not-json")]
+    [InlineData("POST", "tokens", "{}", "application/json; charset=utf-16", 415, "not-json")]
+    [InlineData("POST", "tokens", "[]", "application/json; charset=\"UTF-8\"", 400, "malformed")]
     [InlineData("POST", "tokens", "", "application/json", 400, "malformed")]
     [InlineData("POST", "tokens", "null", "application/json", 400, "malformed")]
     [InlineData("POST", "tokens", "[]", "application/json", 400, "malformed")]
