@@ -11,8 +11,8 @@ namespace Tunnel2.Multiplexing.Session;
 /// may be credit that was merely not returned yet, and says nothing.
 /// </param>
 /// <param name="Group">
-/// Open streams by fours. It comes before <paramref name="Waiting"/>, which is the chance of a moment: many requests at once would follow
-/// it to a few uplinks.
+/// Open streams by <see cref="GroupLength"/>. It comes before <paramref name="Waiting"/>, which is the chance of a moment: many requests
+/// at once would follow it to a few uplinks.
 /// </param>
 /// <param name="Waiting">Streams that wait for their turn or for credit of the uplink.</param>
 /// <param name="Streams">Open streams: where the traffic is downloads, this side sends next to nothing, and only their number says
@@ -20,21 +20,26 @@ namespace Tunnel2.Multiplexing.Session;
 /// <param name="Outstanding">Bytes outstanding, exactly.</param>
 internal readonly record struct UplinkLoad(bool IsStalled, long Level, int Group, int Waiting, int Streams, long Outstanding)
 {
+    /// <summary>By so many streams what waits may take one uplink above another: by fours, 40 uploads could be 8, 8, 12 and 12.</summary>
+    private const int GroupLength = 3;
+
     /// <summary>Reads an uplink's load.</summary>
     /// <param name="uplink">The uplink.</param>
     /// <param name="now">A timestamp of the uplink's time provider.</param>
     public static UplinkLoad Of(UplinkConnection uplink, long now)
     {
         var outstanding = uplink.Sending.OutstandingBytes;
-        var streams = uplink.OpenStreams;
-        return new UplinkLoad(
+        return Of(
             uplink.IsStalled(now),
             outstanding / Math.Max(1, uplink.Settings.SendUplinkWindow / 4),
-            streams / 4,
             uplink.Sending.WaitingStreams,
-            streams,
+            uplink.OpenStreams,
             outstanding);
     }
+
+    /// <summary>The same of what was read.</summary>
+    public static UplinkLoad Of(bool isStalled, long level, int waiting, int streams, long outstanding) =>
+        new(isStalled, level, streams / GroupLength, waiting, streams, outstanding);
 
     public bool IsBelow(in UplinkLoad other) =>
         IsStalled != other.IsStalled ? other.IsStalled
