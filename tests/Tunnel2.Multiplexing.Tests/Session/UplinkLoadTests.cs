@@ -28,7 +28,9 @@ public sealed class UplinkLoadTests
         }
     }
 
-    /// <summary>Forty long streams on four uplinks: the chance of what waits must not give one uplink half as many again as another.</summary>
+    /// <summary>
+    /// Forty long streams on four uplinks: the chance of what waits must not give one uplink half as many again as another.
+    /// </summary>
     [Fact]
     public void A_crowd_is_spread_evenly_also_where_those_with_most_streams_never_wait()
     {
@@ -39,7 +41,8 @@ public sealed class UplinkLoadTests
             var best = Enumerable.Range(0, streams.Length).Aggregate((one, other) => LoadOf(other).IsBelow(LoadOf(one)) ? other : one);
             streams[best]++;
 
-            UplinkLoad LoadOf(int uplink) => UplinkLoad.Of(isStalled: false, level: 0, most - streams[uplink], streams[uplink], outstanding: 0);
+            UplinkLoad LoadOf(int uplink) =>
+                UplinkLoad.Of(isStalled: false, level: 0, most - streams[uplink], streams[uplink], outstanding: 0);
         }
 
         Assert.InRange(streams.Max() - streams.Min(), 0, 3);
