@@ -51,6 +51,7 @@ internal static class ReasonPhrases
         503 => "Service Unavailable"u8,
         504 => "Gateway Timeout"u8,
         505 => "HTTP Version Not Supported"u8,
+        508 => "Loop Detected"u8,
         _ => default,
     };
 }

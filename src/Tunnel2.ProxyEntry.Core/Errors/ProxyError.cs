@@ -108,6 +108,9 @@ internal enum ProxyError
     /// <summary>The session has as many open streams as it may have.</summary>
     StreamLimit,
 
+    /// <summary>The request has come through so many tunnels that it goes round in a loop.</summary>
+    LoopDetected,
+
     /// <summary>
     /// All places of visitors' connections are busy, and this tunnel has most of them; or large heads of requests have all of their memory,
     /// and the visitor's address has most of it.

@@ -133,11 +133,10 @@ internal sealed class Forwarder : IForwarder
                     using var leaving = exchange.VisitorLeft.UnsafeRegister(
                         static state => ((ForwardedRequest)state!).CutByVisitor(), request);
                     // Step 3: the head goes into the stream, without the fields that belong to one hop.
-                    if (!TrySendHead(exchange, request, stream))
+                    if (SendHead(exchange, request, stream) is { } cannot)
                     {
                         stream.Reset(StreamResetReason.Cancel);
-                        outcome = await FailAsync(
-                            exchange, request, ProxyError.RequestHeadTooLarge, opened.Session?.Name).ConfigureAwait(false);
+                        outcome = await FailAsync(exchange, request, cannot, opened.Session?.Name).ConfigureAwait(false);
                         break;
                     }
 
@@ -364,7 +363,7 @@ internal sealed class Forwarder : IForwarder
         return tried.Count < PoolTries.Most && (member.Pool!.HasOther(tried) || _opener.MayTryElsewhere(exchange, request));
     }
 
-    private bool TrySendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
+    private ProxyError? SendHead(VisitorExchange exchange, ForwardedRequest request, TunnelStream stream)
     {
         Span<char> name = stackalloc char[DomainName.MaxLength];
         name = request.IsCarried ? name[.._opener.CopyName(exchange, request, name)] : default;
@@ -378,9 +377,9 @@ internal sealed class Forwarder : IForwarder
             exchange.WriteRequestBlock(ref writer);
             var length = start + writer.Complete();
             var isTooSmall = writer.Overflowed || (request.IsCarried && start == 0);
-            if (writer.HasTooManyFields || (isTooSmall && size == ProtocolLimits.MaxHeaderBlockLength))
+            if (exchange.IsInLoop || writer.HasTooManyFields || (isTooSmall && size == ProtocolLimits.MaxHeaderBlockLength))
             {
-                return false;
+                return exchange.IsInLoop ? ProxyError.LoopDetected : ProxyError.RequestHeadTooLarge;
             }
 
             if (!isTooSmall)
@@ -394,7 +393,7 @@ internal sealed class Forwarder : IForwarder
                 request.Times.MarkHeadSent();
                 stream.EndHead(length, default, end, out _);
                 request.Phase = exchange.HasBody && !exchange.IsUpgrade ? ForwardPhase.Upload : ForwardPhase.Head;
-                return true;
+                return null;
             }
         }
     }

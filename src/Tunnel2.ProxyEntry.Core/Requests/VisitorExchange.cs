@@ -169,6 +169,9 @@ internal abstract class VisitorExchange
     /// </summary>
     public bool GoesToNode { get; set; }
 
+    /// <summary>Whether <see cref="WriteRequestBlock"/> found that the request has come through too many tunnels.</summary>
+    public bool IsInLoop { get; protected set; }
+
     /// <summary>
     /// The code of HTTP/2 with which the service has reset the request; null when it has not. A front of HTTP/2 gives it to the visitor
     /// where no answer of HTTP can.
@@ -185,6 +188,7 @@ internal abstract class VisitorExchange
     {
         Extras = null;
         GoesToNode = false;
+        IsInLoop = false;
         ResetCode = null;
         CutReason = null;
     }

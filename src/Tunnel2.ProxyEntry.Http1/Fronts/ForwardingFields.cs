@@ -10,7 +10,8 @@ namespace Tunnel2.ProxyEntry.Fronts;
 /// <summary>
 /// Writes for the backend who sent the request and how: <c>X-Forwarded-*</c> and <c>Forwarded</c> (RFC 7239). The visitor's own fields are
 /// replaced, unless the peer is a trusted proxy: then its values are kept and its address is added. Values that stay the same on a
-/// connection are made once. Used by one request at a time.
+/// connection are made once. Each element of <c>Forwarded</c> that it adds says through how many tunnels the request has come
+/// (<see cref="TunnelCount"/>). Used by one request at a time.
 /// </summary>
 internal sealed class ForwardingFields
 {
@@ -24,6 +25,7 @@ internal sealed class ForwardingFields
     private readonly ArrayBufferWriter<byte>[] _words;
     private byte[]? _host;
     private byte[] _forwarded = [];
+    private int _tunnels;
 
     /// <summary>Sets the values that stay the same on a connection.</summary>
     /// <param name="remote">The peer.</param>
@@ -57,6 +59,7 @@ internal sealed class ForwardingFields
     /// <summary>Begins a request, before any <see cref="Keep(KnownField, ReadOnlySpan{byte})"/> of it.</summary>
     public void Begin()
     {
+        _tunnels = 0;
         if (IsTrusted)
         {
             ForgetWords();
@@ -64,12 +67,18 @@ internal sealed class ForwardingFields
     }
 
     /// <summary>
-    /// Keeps a value if the peer is a trusted proxy; ignores it otherwise. Values of one field become one list, without empty elements.
+    /// Keeps a value if the peer is a trusted proxy; otherwise only how many tunnels it names. Values of one field become one list, without
+    /// empty elements.
     /// </summary>
     /// <param name="known">A field whose rule is <see cref="FieldRule.Forwarding"/>.</param>
     /// <param name="value">Its value.</param>
     public void Keep(KnownField known, ReadOnlySpan<byte> value)
     {
+        if (known == KnownField.Forwarded)
+        {
+            _tunnels = Math.Max(_tunnels, TunnelCount.Read(value));
+        }
+
         if (IsTrusted && !value.IsEmpty)
         {
             BeginElement(known).Write(value);
@@ -79,6 +88,11 @@ internal sealed class ForwardingFields
     /// <summary>The same for a value whose characters are bytes.</summary>
     public void Keep(KnownField known, string value)
     {
+        if (known == KnownField.Forwarded && value.Contains(TunnelCount.Name, StringComparison.Ordinal))
+        {
+            _tunnels = Math.Max(_tunnels, TunnelCount.Read(Encoding.Latin1.GetBytes(value)));
+        }
+
         if (IsTrusted && value.Length > 0)
         {
             var words = BeginElement(known);
@@ -89,40 +103,43 @@ internal sealed class ForwardingFields
     /// <summary>Writes the fields.</summary>
     /// <param name="writer">The writer.</param>
     /// <param name="authority">The request's Host.</param>
-    public void Write(ref HeaderBlockWriter writer, ReadOnlySpan<byte> authority)
+    /// <returns>Whether the request has come through too many tunnels: then it goes round in a loop.</returns>
+    public bool Write(ref HeaderBlockWriter writer, ReadOnlySpan<byte> authority)
     {
         if (_host is null || !authority.SequenceEqual(_host))
         {
             SetHost(authority.ToArray());
         }
 
-        Write(ref writer);
+        return Write(ref writer);
     }
 
     /// <summary>The same with a Host whose characters are bytes.</summary>
-    public void Write(ref HeaderBlockWriter writer, string authority)
+    public bool Write(ref HeaderBlockWriter writer, string authority)
     {
         if (_host is null || !Ascii.Equals(_host, authority))
         {
             SetHost(Encoding.Latin1.GetBytes(authority));
         }
 
-        Write(ref writer);
+        return Write(ref writer);
     }
 
-    private void Write(ref HeaderBlockWriter writer)
+    private bool Write(ref HeaderBlockWriter writer)
     {
+        var isLoop = _tunnels >= TunnelCount.Most;
         if (IsTrusted)
         {
             WriteAfterOthers(ref writer);
-            return;
+            return isLoop;
         }
 
         writer.AddField("X-Forwarded-For"u8, _addressText);
         writer.AddField("X-Forwarded-Host"u8, _host);
         writer.AddField("X-Forwarded-Proto"u8, _scheme);
         writer.AddField("X-Forwarded-Port"u8, _port);
-        writer.AddField("Forwarded"u8, _forwarded);
+        writer.AddField("Forwarded"u8, OwnElement());
+        return isLoop;
     }
 
     /// <summary>Keeps a trusted proxy's values and adds its own address.</summary>
@@ -143,22 +160,31 @@ internal sealed class ForwardingFields
         writer.AddField("X-Forwarded-Port"u8, saidPort.Length > 0 ? saidPort : isSaid ? ProxiedVisitor.Port(host, scheme, digits) : _port);
         if (isSaid && Words(KnownField.Forwarded).IsEmpty)
         {
-            Keep(KnownField.Forwarded, ProxiedVisitor.Forwarded(Text(addresses), Text(host), Text(scheme)));
+            Keep(
+                KnownField.Forwarded,
+                ProxiedVisitor.Forwarded(Text(addresses), Text(host), Text(scheme)) + TunnelCount.Text(_tunnels + 1));
         }
         else
         {
-            Keep(KnownField.Forwarded, _forwarded);
+            Keep(KnownField.Forwarded, OwnElement());
         }
 
         writer.AddField("Forwarded"u8, Words(KnownField.Forwarded));
     }
 
-    /// <summary>Makes the element of <c>Forwarded</c> (RFC 7239), which is the same for all requests to one host.</summary>
     private void SetHost(byte[] host)
     {
         _host = host;
-        _forwarded = Encoding.Latin1.GetBytes(_address.ForwardedText(Text(host), Text(_scheme)));
+        _forwarded = MakeElement(1);
     }
+
+    /// <summary>
+    /// The element of <c>Forwarded</c> (RFC 7239). It is the same for all requests to one host that come through no other tunnel.
+    /// </summary>
+    private byte[] OwnElement() => _tunnels == 0 ? _forwarded : MakeElement(_tunnels + 1);
+
+    private byte[] MakeElement(int tunnels) =>
+        Encoding.Latin1.GetBytes(_address.ForwardedText(Text(_host), Text(_scheme)) + TunnelCount.Text(tunnels));
 
     private ReadOnlySpan<byte> Words(KnownField known) => _words[known - KnownField.Forwarded].WrittenSpan;
 

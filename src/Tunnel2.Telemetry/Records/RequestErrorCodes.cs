@@ -60,7 +60,7 @@ internal static class RequestErrorCodes
         [60] = "stream-limit",
         [61] = "rate-limit",
         [62] = "draining",
-        // 63 belonged to loop-detected, which was never reported.
+        [63] = "loop-detected",
         [64] = "internal-error",
         [65] = "places-taken",
         [70] = "address-not-allowed",

@@ -43,10 +43,12 @@ public sealed class NodeForwardingTests
                 Assert.Single(lines, $"X-Forwarded-Host: {ClusterFixture.Host}");
                 Assert.Single(lines, "X-Forwarded-Proto: http");
                 Assert.Single(lines, $"X-Forwarded-Port: {cluster.Front.Http.Port}");
-                Assert.Single(lines, static line => line.StartsWith("Forwarded:", StringComparison.Ordinal));
+                Assert.Equal(
+                    [$"Forwarded: for=127.0.0.1;host=\"{ClusterFixture.Host}\";proto=http;by=_tunnel2"],
+                    lines.Where(static line => line.StartsWith("Forwarded:", StringComparison.Ordinal)));
                 Assert.DoesNotContain("6.6.6.6", body.Text, StringComparison.Ordinal);
                 Assert.DoesNotContain("Mine", body.Text, StringComparison.OrdinalIgnoreCase);
-                Assert.DoesNotContain("Tunnel2", body.Text, StringComparison.OrdinalIgnoreCase);
+                Assert.DoesNotContain("Tunnel2-", body.Text, StringComparison.OrdinalIgnoreCase);
             }
 
             // Asked once, then known; and one link for all, or the next one where that was on the wrong loop.

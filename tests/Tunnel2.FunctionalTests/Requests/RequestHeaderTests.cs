@@ -99,7 +99,7 @@ public sealed class RequestHeaderTests
         Assert.Equal([TunnelFixture.Host], request.All("X-Forwarded-Host"));
         Assert.Equal(["http"], request.All("X-Forwarded-Proto"));
         Assert.Equal([$"{tunnel.Entry.Http.Port}"], request.All("X-Forwarded-Port"));
-        Assert.Equal(["for=127.0.0.1;host=\"web.localhost\";proto=http"], request.All("Forwarded"));
+        Assert.Equal(["for=127.0.0.1;host=\"web.localhost\";proto=http;by=_tunnel2"], request.All("Forwarded"));
         Assert.Empty(request.All("X-Real-IP"));
     });
 
@@ -119,15 +119,18 @@ public sealed class RequestHeaderTests
             Assert.Equal(["https"], request.All("X-Forwarded-Proto"));
             Assert.Equal(["443"], request.All("X-Forwarded-Port"));
             Assert.Equal(["1.2.3.4"], request.All("X-Real-IP"));
-            Assert.Equal(["for=1.2.3.4;proto=https, for=127.0.0.1;host=\"web.localhost\";proto=http"], request.All("Forwarded"));
+            Assert.Equal(
+                ["for=1.2.3.4;proto=https, for=127.0.0.1;host=\"web.localhost\";proto=http;by=_tunnel2"], request.All("Forwarded"));
         },
         new TunnelSetup { Settings = ["TrustedProxies=127.0.0.0/8"] });
 
     [Theory]
-    [InlineData("1.2.3.4", "shop.example:8443", "https", "8443", "for=1.2.3.4;host=\"shop.example:8443\";proto=https, for=127.0.0.1")]
+    [InlineData(
+        "1.2.3.4", "shop.example:8443", "https", "8443",
+        "for=1.2.3.4;host=\"shop.example:8443\";proto=https, for=127.0.0.1;by=_tunnel2")]
     [InlineData(
         "::1, 5.6.7.8:99, x", "shop.example", "https", "443",
-        "for=\"[::1]\";host=\"shop.example\";proto=https, for=5.6.7.8, for=unknown, for=127.0.0.1")]
+        "for=\"[::1]\";host=\"shop.example\";proto=https, for=5.6.7.8, for=unknown, for=127.0.0.1;by=_tunnel2")]
     public Task What_a_trusted_proxy_leaves_out_follows_from_what_it_says(
         string addresses, string host, string scheme, string port, string forwarded) => TunnelFixture.RunAsync(
         Mirror.ServeAsync,

@@ -167,7 +167,7 @@ public sealed class HostileAnswerTests
         string[] expected =
         [
             "Content-Length: 5",
-            "Forwarded: for=127.0.0.1;host=\"raw.localhost\";proto=http",
+            "Forwarded: for=127.0.0.1;host=\"raw.localhost\";proto=http;by=_tunnel2",
             "Host: raw.localhost",
             "X-Case: v",
             "X-Forwarded-For: 127.0.0.1",

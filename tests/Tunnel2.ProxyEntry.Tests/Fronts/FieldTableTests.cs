@@ -161,7 +161,7 @@ public sealed class FieldTableTests
 
         Assert.Null(passed.Fault);
         Assert.EndsWith(
-            rule == FieldRule.Pass ? $"\n{name}: 7\nX-Last: 1\n" : "proto=http\nX-Last: 1\n", passed.Block, StringComparison.Ordinal);
+            rule == FieldRule.Pass ? $"\n{name}: 7\nX-Last: 1\n" : ";by=_tunnel2\nX-Last: 1\n", passed.Block, StringComparison.Ordinal);
     }
 
     private static Request Of(string name) => name == "host" ? new Request() : new Request((name, ValueOf(name)));

@@ -13,7 +13,7 @@ public sealed class FrontAgreementTests
     [InlineData("X-Forwarded-Host", "X-Forwarded-Host: 1.1.1.1, 2.2.2.2\n")]
     [InlineData("X-Forwarded-Proto", "X-Forwarded-Proto: 1.1.1.1, 2.2.2.2\n")]
     [InlineData("X-Forwarded-Port", "X-Forwarded-Port: 1.1.1.1, 2.2.2.2\n")]
-    [InlineData("Forwarded", "Forwarded: 1.1.1.1, 2.2.2.2, for=10.1.2.3;host=\"web.localhost\";proto=http\n")]
+    [InlineData("Forwarded", "Forwarded: 1.1.1.1, 2.2.2.2, for=10.1.2.3;host=\"web.localhost\";proto=http;by=_tunnel2\n")]
     public async Task Several_fields_of_a_trusted_proxy_are_one_list_without_empty_elements(string name, string expected)
     {
         var passed = await BothAsync(new Request((name, ""), (name, "1.1.1.1"), (name, ""), (name, "2.2.2.2")) { Settings = _trusted });
@@ -21,15 +21,28 @@ public sealed class FrontAgreementTests
     }
 
     [Theory]
-    [InlineData("X-Forwarded-Host", "shop.example:8443", "8443", "for=10.1.2.3;host=\"shop.example:8443\";proto=http")]
-    [InlineData("X-Forwarded-Host", "shop.example:0443", "443", "for=10.1.2.3;host=\"shop.example:0443\";proto=http")]
-    [InlineData("X-Forwarded-Host", "shop.example:99999", "80", "for=10.1.2.3;host=\"shop.example:99999\";proto=http")]
-    [InlineData("X-Forwarded-Proto", "HTTPS", "443", "for=10.1.2.3;host=\"web.localhost\";proto=HTTPS")]
-    [InlineData("X-Forwarded-Proto", "", "12000", "for=10.1.2.3;host=\"web.localhost\";proto=http")]
+    [InlineData("X-Forwarded-Host", "shop.example:8443", "8443", "for=10.1.2.3;host=\"shop.example:8443\";proto=http;by=_tunnel2")]
+    [InlineData("X-Forwarded-Host", "shop.example:0443", "443", "for=10.1.2.3;host=\"shop.example:0443\";proto=http;by=_tunnel2")]
+    [InlineData("X-Forwarded-Host", "shop.example:99999", "80", "for=10.1.2.3;host=\"shop.example:99999\";proto=http;by=_tunnel2")]
+    [InlineData("X-Forwarded-Proto", "HTTPS", "443", "for=10.1.2.3;host=\"web.localhost\";proto=HTTPS;by=_tunnel2")]
+    [InlineData("X-Forwarded-Proto", "", "12000", "for=10.1.2.3;host=\"web.localhost\";proto=http;by=_tunnel2")]
     public async Task What_a_trusted_proxy_leaves_out_follows_from_what_it_says(string name, string value, string port, string forwarded)
     {
         var passed = await BothAsync(new Request((name, value)) { Settings = _trusted });
         Assert.Contains($"\nX-Forwarded-Port: {port}\nForwarded: {forwarded}\n", passed.Block, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("for=_x;by=_tunnel2", "_tunnel2.2")]
+    [InlineData("by=\"_tunnel2.4\";for=_x", "_tunnel2.5")]
+    [InlineData("by=_tunnel2, by=_tunnel2.9, by=_tunnel2.3", "_tunnel2.10")]
+    [InlineData("by=_tunnel3", "_tunnel2")]
+    public async Task Tunnels_are_counted_also_where_the_peer_is_not_trusted(string said, string by)
+    {
+        var passed = await BothAsync(new Request(("Forwarded", said)));
+        Assert.Contains($"\nForwarded: for=10.1.2.3;host=\"web.localhost\";proto=http;by={by}\n", passed.Block, StringComparison.Ordinal);
+        passed = await BothAsync(new Request(("Forwarded", said), ("Forwarded", "for=1.1.1.1")) { Settings = _trusted });
+        Assert.EndsWith($"proto=http;by={by}\n", passed.Block, StringComparison.Ordinal);
     }
 
     [Fact]

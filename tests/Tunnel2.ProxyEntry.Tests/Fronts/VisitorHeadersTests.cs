@@ -63,11 +63,11 @@ public sealed class VisitorHeadersTests
     }
 
     [Theory]
-    [InlineData("127.0.0.1", "127.0.0.1", "for=127.0.0.1;host=\"h:1\";proto=https")]
-    [InlineData("::ffff:10.1.2.3", "10.1.2.3", "for=10.1.2.3;host=\"h:1\";proto=https")]
-    [InlineData("2001:db8::1", "2001:db8::1", "for=\"[2001:db8::1]\";host=\"h:1\";proto=https")]
-    [InlineData("fe80::1%7", "fe80::1", "for=\"[fe80::1]\";host=\"h:1\";proto=https")]
-    [InlineData(null, "unknown", "for=unknown;host=\"h:1\";proto=https")]
+    [InlineData("127.0.0.1", "127.0.0.1", "for=127.0.0.1;host=\"h:1\";proto=https;by=_tunnel2")]
+    [InlineData("::ffff:10.1.2.3", "10.1.2.3", "for=10.1.2.3;host=\"h:1\";proto=https;by=_tunnel2")]
+    [InlineData("2001:db8::1", "2001:db8::1", "for=\"[2001:db8::1]\";host=\"h:1\";proto=https;by=_tunnel2")]
+    [InlineData("fe80::1%7", "fe80::1", "for=\"[fe80::1]\";host=\"h:1\";proto=https;by=_tunnel2")]
+    [InlineData(null, "unknown", "for=unknown;host=\"h:1\";proto=https;by=_tunnel2")]
     public void Who_forwarded_what_is_said_in_both_ways(string? address, string text, string forwarded)
     {
         var buffer = new byte[1000];
@@ -92,7 +92,7 @@ public sealed class VisitorHeadersTests
         var fields = new ForwardingFields(null, 80, isTls: false, _settings.TrustedProxies);
         foreach (var host in new[] { "a", "b", "a", "ab" })
         {
-            Assert.Contains($"Forwarded: for=unknown;host=\"{host}\";proto=http", Write(fields, host));
+            Assert.Contains($"Forwarded: for=unknown;host=\"{host}\";proto=http;by=_tunnel2", Write(fields, host));
             Assert.Equal(Write(fields, host), WriteBytes(fields, host));
         }
 

@@ -278,7 +278,7 @@ internal sealed class HttpContextExchange : VisitorExchange
         _headers.Write(ref writer, _forwarding!, Extras, GoesToNode);
         _connect?.WriteRequestFields(ref writer);
         Extras?.WriteRequestFields(ref writer);
-        _forwarding!.Write(ref writer, _authority);
+        IsInLoop = _forwarding!.Write(ref writer, _authority);
     }
 
     /// <inheritdoc/>

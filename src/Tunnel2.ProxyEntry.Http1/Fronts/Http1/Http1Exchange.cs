@@ -252,7 +252,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
             _fields.Scheme,
             authority,
             TargetToForward(head));
-        _fields.Write(ref writer, Parser, head, authority, _isUpgrade, Extras, GoesToNode);
+        IsInLoop = _fields.Write(ref writer, Parser, head, authority, _isUpgrade, Extras, GoesToNode);
     }
 
     /// <inheritdoc/>

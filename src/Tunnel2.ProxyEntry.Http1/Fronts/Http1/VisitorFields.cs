@@ -65,7 +65,8 @@ internal sealed class VisitorFields
     /// <param name="isUpgrade">Whether the visitor asks to switch protocols and is allowed to.</param>
     /// <param name="extras">What ProxyEntry adds, or null.</param>
     /// <param name="toNode">Whether the cookies of sign-ins are written too: another node reads them.</param>
-    public void Write(
+    /// <returns>Whether the request goes round in a loop.</returns>
+    public bool Write(
         ref HeaderBlockWriter writer,
         RequestHeadParser parser,
         ReadOnlySpan<byte> head,
@@ -134,6 +135,6 @@ internal sealed class VisitorFields
         }
 
         extras?.WriteRequestFields(ref writer);
-        _forwarding.Write(ref writer, authority);
+        return _forwarding.Write(ref writer, authority);
     }
 }

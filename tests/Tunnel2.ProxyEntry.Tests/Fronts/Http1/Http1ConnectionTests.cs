@@ -15,11 +15,11 @@ public sealed class Http1ConnectionTests
     {
         await using var front = new FrontFixture(ShowBlock);
         await front.SendAsync("GET /a?b HTTP/1.1\r\nx-B: 1\r\nHost: web.localhost\r\nX-a:  2 \r\nX-B: 3\r\nX-a:\r\n\r\n");
-        var answer = await front.ReceiveAsync("proto=http\n");
+        var answer = await front.ReceiveAsync("proto=http;by=_tunnel2\n");
         Assert.EndsWith(
             "\r\n\r\nGET http web.localhost /a?b\nx-B: 1\nHost: web.localhost\nX-a: 2\nX-B: 3\nX-a: \nX-Forwarded-For: 10.1.2.3\n"
                 + "X-Forwarded-Host: web.localhost\n"
-            + "X-Forwarded-Proto: http\nX-Forwarded-Port: 12000\nForwarded: for=10.1.2.3;host=\"web.localhost\";proto=http\n",
+            + "X-Forwarded-Proto: http\nX-Forwarded-Port: 12000\nForwarded: for=10.1.2.3;host=\"web.localhost\";proto=http;by=_tunnel2\n",
             answer, StringComparison.Ordinal);
     }
 
@@ -39,7 +39,7 @@ public sealed class Http1ConnectionTests
     {
         await using var front = new FrontFixture(ShowBlock);
         await front.SendAsync($"GET / HTTP/1.1\r\nHost: web.localhost\r\n{fields}\r\n");
-        var answer = await front.ReceiveAsync("proto=http\n");
+        var answer = await front.ReceiveAsync("proto=http;by=_tunnel2\n");
         Assert.Contains($"\nHost: web.localhost\n{kept}X-Forwarded-For: 10.1.2.3\n", answer, StringComparison.Ordinal);
     }
 
@@ -54,7 +54,7 @@ public sealed class Http1ConnectionTests
     {
         await using var front = new FrontFixture(ShowBlock);
         await front.SendAsync(head + "\r\n\r\n");
-        Assert.Contains("\r\n\r\n" + expected, await front.ReceiveAsync("proto=http\n"), StringComparison.Ordinal);
+        Assert.Contains("\r\n\r\n" + expected, await front.ReceiveAsync("proto=http;by=_tunnel2\n"), StringComparison.Ordinal);
     }
 
     [Theory]
