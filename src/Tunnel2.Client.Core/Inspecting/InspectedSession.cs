@@ -36,6 +36,9 @@ internal sealed class InspectedSession : IInspectedSession
     public IReadOnlyList<string> PublicUrls => _inspection.PublicUrls;
 
     /// <inheritdoc/>
+    public bool IsCutOff => _inspection.OpenSessions == 0;
+
+    /// <inheritdoc/>
     public string Upstream { get; }
 
     /// <inheritdoc/>

@@ -273,7 +273,7 @@ internal sealed class AgentSession
         var climbing = ClimbAsync(pool, running);
         _events.Uplinks(pool.Read);
         _events.Routed(route with { Reason = _ways.IsDetour ? _ways.Reason : null });
-        _options.Inspection?.SetPublicUrls(welcome.PublicUrls);
+        using var inspected = _options.Inspection?.Open(welcome.PublicUrls);
         if (_options.Routes.Count == 0)
         {
             _events.Ready(welcome.PublicUrls, _options.Upstream);

@@ -71,6 +71,12 @@ function say(text, kind) {
   get('state').className = kind;
 }
 
+// The inspector itself answers. Its agent may have no connection to the server.
+function sayOf(cutOff) {
+  state.cutOff = cutOff;
+  say(cutOff ? 'the agent is not connected to its server' : 'live', cutOff ? 'bad' : 'good');
+}
+
 function takeFilter() {
   filter = Object.fromEntries(filters.map((name) => [name, get(name).value]));
 }
@@ -181,7 +187,6 @@ async function follow(mine) {
   let since;
   while (mine === turn) {
     if (state.paused || document.hidden) {
-      say(state.paused ? 'paused' : 'live', state.paused ? '' : 'good');
       await pause(300);
       continue;
     }
@@ -194,7 +199,7 @@ async function follow(mine) {
       if (state.paused) continue;
       if (since !== list.version) show(list);
       since = list.version;
-      say('live', 'good');
+      sayOf(list.cutOff);
       await pause(250);
     } catch (problem) {
       if (mine !== turn) return;
@@ -342,7 +347,8 @@ get('har').addEventListener('click', (event) => download(event, `${state.session
 get('pause').addEventListener('click', () => {
   state.paused = !state.paused;
   get('pause').setAttribute('aria-pressed', String(state.paused));
-  say(state.paused ? 'paused' : 'live', state.paused ? '' : 'good');
+  if (state.paused) say('paused', '');
+  else sayOf(state.cutOff);
 });
 get('clear').addEventListener('click', async () => {
   try {

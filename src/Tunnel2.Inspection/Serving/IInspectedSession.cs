@@ -19,6 +19,9 @@ internal interface IInspectedSession
     /// <summary>The public URLs; empty until there is a session.</summary>
     IReadOnlyList<string> PublicUrls { get; }
 
+    /// <summary>Whether this program has no connection to its server now, so that no visitor reaches the tunnel.</summary>
+    bool IsCutOff { get; }
+
     /// <summary>The service, as the user wrote it.</summary>
     string Upstream { get; }
 

@@ -236,6 +236,11 @@ internal sealed class InspectorApi : IDisposable
             json.WriteString("build", _build);
             ExchangeId.Write(json, "version", store.Node, version);
             WriteUntil(json, session);
+            if (session.IsCutOff)
+            {
+                json.WriteBoolean("cutOff", true);
+            }
+
             if (store.Process is { } process)
             {
                 json.WriteString("process", process);

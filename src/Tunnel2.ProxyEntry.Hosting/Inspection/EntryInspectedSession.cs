@@ -45,6 +45,10 @@ internal sealed class EntryInspectedSession : IInspectedSession
     public IReadOnlyList<string> PublicUrls => _addresses.All(Name);
 
     /// <inheritdoc/>
+    /// <remarks>It is the server.</remarks>
+    public bool IsCutOff => false;
+
+    /// <inheritdoc/>
     public string Upstream => "";
 
     /// <inheritdoc/>

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using System.Text.Json;
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
@@ -85,7 +86,7 @@ public sealed class AgentInspectorTests : IDisposable
         });
         Assert.Equal(0, exitCode);
         Assert.Equal($"Inspect requests at http://127.0.0.1:{port}\n", _output.ToString());
-        using var har = System.Text.Json.JsonDocument.Parse(await File.ReadAllTextAsync(file, TestContext.Current.CancellationToken));
+        using var har = JsonDocument.Parse(await File.ReadAllTextAsync(file, TestContext.Current.CancellationToken));
         var entry = har.RootElement.GetProperty("log").GetProperty("entries")[0];
         Assert.Equal("backend: connection refused", entry.GetProperty("_error").GetString());
         Assert.Equal([file], Directory.GetFiles(Path.GetDirectoryName(file)!));
@@ -120,6 +121,34 @@ public sealed class AgentInspectorTests : IDisposable
         });
         Assert.Equal([pipe], Directory.GetFileSystemEntries(folder.FullName));
         folder.Delete(recursive: true);
+    }
+
+    /// <summary>A page that says live while no visitor can reach the tunnel lets its user look for the fault in the service.</summary>
+    [Fact]
+    public async Task A_list_that_is_waited_for_says_at_once_that_the_server_is_away()
+    {
+        var port = FreePort.Next();
+        var exitCode = await RunAsync(["http", "3000", "--name", "web", "--inspect-listen", $"{port}"], async options =>
+        {
+            using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
+            Assert.True((await ListAsync("")).TryGetProperty("cutOff", out _));
+            var first = options.Inspection!.Open(["http://web.example"]);
+            var second = options.Inspection.Open(["http://web.example"]);
+            first.Dispose();
+            var list = await ListAsync("");
+            Assert.False(list.TryGetProperty("cutOff", out _));
+            var waiting = ListAsync($"?since={list.GetProperty("version").GetInt64()}&wait=25");
+            second.Dispose();
+            Assert.True((await waiting).GetProperty("cutOff").GetBoolean());
+
+            async Task<JsonElement> ListAsync(string query)
+            {
+                using var json = JsonDocument.Parse(await client.GetStringAsync(
+                    $"http://127.0.0.1:{port}/api/v1/sessions/web/exchanges{query}", TestContext.Current.CancellationToken));
+                return json.RootElement.Clone();
+            }
+        });
+        Assert.Equal(0, exitCode);
     }
 
     [Fact]

@@ -271,6 +271,14 @@ public sealed class CaptureTests
         });
 
     [Fact]
+    public Task The_inspector_knows_whether_the_agent_is_connected() => InspectedTunnel.RunAsync(async inspected =>
+    {
+        Assert.Equal(1, inspected.Inspection.OpenSessions);
+        await inspected.Tunnel.Agent.StopAsync();
+        Assert.Equal(0, inspected.Inspection.OpenSessions);
+    });
+
+    [Fact]
     public Task A_list_can_be_searched_and_waited_for() => InspectedTunnel.RunAsync(
         InspectedTunnel.Answering("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\nneedle"),
         async inspected =>

@@ -81,7 +81,7 @@ public sealed class ReplayTests
             }
 
             // Straight to the service too.
-            inspected.Inspection.SetPublicUrls([$"http://web.localhost:{FreePort.Next()}"]);
+            using var elsewhere = inspected.Inspection.Open([$"http://web.localhost:{FreePort.Next()}"]);
             (_, var direct) = await inspected.PostAsync("/1/replay");
             Assert.Equal("service", direct.GetProperty("via").GetString());
             answer = direct.GetProperty("exchange").GetProperty("response").GetProperty("trailers");
@@ -133,7 +133,7 @@ public sealed class ReplayTests
             await inspected.Tunnel.ExchangeAsync("/a");
             await inspected.EndedAsync(1);
             using var refused = new RefusedPort();
-            inspected.Inspection.SetPublicUrls([$"http://web.localhost:{refused.Port}"]);
+            using var other = inspected.Inspection.Open([$"http://web.localhost:{refused.Port}"]);
             var (status, json) = await inspected.PostAsync("/1/replay");
             Assert.Equal((200, "service"), (status, json.GetProperty("via").GetString()));
             Assert.Contains("connection refused", json.GetProperty("note").GetString(), StringComparison.Ordinal);
@@ -150,7 +150,7 @@ public sealed class ReplayTests
             await inspected.Tunnel.ExchangeAsync("/a");
             await inspected.EndedAsync(1);
             using var refused = new RefusedPort();
-            inspected.Inspection.SetPublicUrls(
+            using var other = inspected.Inspection.Open(
                 [$"https://*.localhost:{refused.Port}", $"http://*.localhost:{inspected.Tunnel.Entry.Http.Port}"]);
             var (status, json) = await inspected.PostAsync("/1/replay");
             Assert.Equal((200, "tunnel", 1), (
@@ -162,7 +162,7 @@ public sealed class ReplayTests
             Assert.Equal(called, entry.GetProperty("request").GetProperty("url").GetString());
 
             // A name that the wildcard does not cover is not called.
-            inspected.Inspection.SetPublicUrls([$"http://*.example.org:{inspected.Tunnel.Entry.Http.Port}"]);
+            using var another = inspected.Inspection.Open([$"http://*.example.org:{inspected.Tunnel.Entry.Http.Port}"]);
             (_, json) = await inspected.PostAsync("/1/replay");
             Assert.Equal("service", json.GetProperty("via").GetString());
         });
