@@ -216,18 +216,19 @@ public sealed class ApiTests
         Assert.Equal(413, (await chunked.ReadHeadAsync()).StatusCode);
 
         await using var slow = await RawHttpClient.ConnectAsync(entry.Admin);
-        var timers = time.TimersSet.Value;
+        var limits = time.SetFor(AdminBody.Limit);
+        var before = limits.Value;
         await slow.WriteAsync(Head + "Content-Length: 100\r\n\r\n{");
-        await time.TimersSet.UntilAsync(() => time.TimersSet.Value > timers, "the body's limit runs");
+        await limits.WaitForAsync(before + 1);
         time.Advance(AdminBody.Limit);
         Assert.Equal(408, (await slow.ReadHeadAsync()).StatusCode);
 
         // The inspector's too, and what is held for one grows with what comes and not with what was said.
         await using var replay = await RawHttpClient.ConnectAsync(entry.Admin);
-        timers = time.TimersSet.Value;
+        before = limits.Value;
         await replay.WriteAsync(
             Head.Replace("tokens", "sessions/web/exchanges/1/replay", StringComparison.Ordinal) + "Content-Length: 2000000\r\n\r\n{");
-        await time.TimersSet.UntilAsync(() => time.TimersSet.Value > timers, "the limit of the replay's body runs");
+        await limits.WaitForAsync(before + 1);
         time.Advance(AdminBody.Limit);
         Assert.Equal(408, (await replay.ReadHeadAsync()).StatusCode);
         await api.RefusedAsync(

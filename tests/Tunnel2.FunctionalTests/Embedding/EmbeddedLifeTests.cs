@@ -121,7 +121,7 @@ public sealed class EmbeddedLifeTests : IDisposable
             builder => builder.Services.AddSingleton<TimeProvider>(time));
         await app.StartAsync();
         await _log.WaitForAsync(3103);
-        await time.ArmedTimers.WaitForAsync(1);
+        await time.SetFor(TimeSpan.FromSeconds(30)).WaitForAsync(1);
         time.Advance(TimeSpan.FromSeconds(30));
         await _log.WaitForAsync(3103, count: 2);
         Assert.Equal(

@@ -74,10 +74,11 @@ public sealed class ExpectTests
             async tunnel =>
             {
                 await using var visitor = await tunnel.ConnectAsync();
-                var timers = time.TimersSet.Value;
+                var waits = time.SetFor(TimeSpan.FromSeconds(1));
+                var before = waits.Value;
                 await visitor.WriteAsync(Head);
                 await reached.WaitAsync();
-                await time.TimersSet.WaitForAsync(timers + 1);
+                await waits.WaitForAsync(before + 1);
                 time.Advance(TimeSpan.FromSeconds(1));
                 Assert.Equal("HTTP/1.1 100 Continue", (await visitor.ReadHeadAsync()).StartLine);
                 await visitor.WriteAsync("hello");

@@ -183,10 +183,11 @@ public sealed class TlsTunnelTests
             },
             async tunnel =>
             {
-                var armed = time.ArmedTimers.Value;
+                var limits = time.SetFor(TimeSpan.FromSeconds(10));
+                var armed = limits.Value;
                 await using var slow = await RawHttpClient.ConnectAsync(EndPointOf(tunnel.Agent));
                 await slow.WriteAsync(Hello("web.localhost").AsMemory(0, 1));
-                await time.ArmedTimers.WaitForAsync(armed + 1);
+                await limits.WaitForAsync(armed + 1);
                 for (var second = 1; second < 10; second++)
                 {
                     time.Advance(TimeSpan.FromSeconds(1));
@@ -227,10 +228,11 @@ public sealed class TlsTunnelTests
             static service => service.WaitForEndAsync(),
             async tunnel =>
             {
-                var armed = time.ArmedTimers.Value;
+                var limits = time.SetFor(TimeSpan.FromSeconds(10));
+                var armed = limits.Value;
                 await using var visitor = await RawHttpClient.ConnectAsync(EndPointOf(tunnel.Agent));
                 await visitor.WriteAsync(Hello("web.localhost").AsMemory(0, 40));
-                await time.ArmedTimers.WaitForAsync(armed + 1);
+                await limits.WaitForAsync(armed + 1);
                 time.Advance(TimeSpan.FromSeconds(11));
                 Assert.Empty(await visitor.ReadToEndAsync());
             },

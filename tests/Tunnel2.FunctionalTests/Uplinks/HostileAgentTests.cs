@@ -66,9 +66,10 @@ public sealed class HostileAgentTests
     {
         var time = new ManualTimeProvider();
         await using var entry = await EntryFixture.StartAsync(time);
-        var timers = time.TimersSet.Value;
+        var limits = time.SetFor(ProtocolLimits.HandshakeTimeout);
+        var before = limits.Value;
         await using var peer = await RawUplink.ConnectAsync(entry.Uplink);
-        await time.TimersSet.WaitForAsync(timers + 1);
+        await limits.WaitForAsync(before + 1);
         await peer.Connection.WriteAsync(RawUplink.Hello().ToFrame().AsMemory(0, sent));
         time.Advance(ProtocolLimits.HandshakeTimeout);
         Assert.NotEqual(ConnectionEnding.Open, await peer.Connection.WaitForEndAsync());

@@ -1,3 +1,5 @@
+using System.Collections.Concurrent;
+
 namespace Tunnel2.TestUtilities;
 
 /// <summary>
@@ -7,12 +9,14 @@ namespace Tunnel2.TestUtilities;
 /// <remarks>
 /// <see cref="Advance"/> stops at every timer on its way: a callback sees the time it was due at, callbacks run in the order of their due
 /// times, on the advancing thread and outside any lock. A timer that is due at once (zero) needs no advance and runs on the thread pool.
-/// A test that advances must first know that the code under test has set its timer: wait on <see cref="ArmedTimers"/>.
+/// A test that advances must first know that the code under test has set its timer: wait on <see cref="ArmedTimers"/>, or where a whole
+/// server sets others in the meantime, on <see cref="SetFor"/>.
 /// </remarks>
 public sealed class ManualTimeProvider : TimeProvider
 {
     private readonly Lock _lock = new();
     private readonly List<ManualTimer> _armed = [];
+    private readonly ConcurrentDictionary<TimeSpan, AsyncCounter> _setFor = new();
     private readonly DateTimeOffset _start;
     private long _setTicks;
     private long _elapsedTicks;
@@ -33,6 +37,10 @@ public sealed class ManualTimeProvider : TimeProvider
 
     /// <summary>How many times a timer was set, by creating or by changing it.</summary>
     public AsyncCounter TimersSet { get; } = new("timers set");
+
+    /// <summary>How many times a timer was set that is due after this time.</summary>
+    public AsyncCounter SetFor(TimeSpan dueTime) =>
+        _setFor.GetOrAdd(dueTime, static time => new AsyncCounter($"timers set for {time}"));
 
     /// <summary>How far the clock has moved since it was made.</summary>
     public TimeSpan Elapsed => TimeSpan.FromTicks(Interlocked.Read(ref _elapsedTicks));
@@ -179,6 +187,7 @@ public sealed class ManualTimeProvider : TimeProvider
                 }
 
                 provider.TimersSet.Increment();
+                provider.SetFor(dueTime).Increment();
             }
 
             if (isDueNow)

@@ -113,9 +113,10 @@ public sealed class TlsStrangerTests : IDisposable
     {
         var time = new ManualTimeProvider();
         await using var entry = await StartAsync(time);
-        var timers = time.TimersSet.Value;
+        var limits = time.SetFor(ProtocolLimits.HandshakeTimeout);
+        var before = limits.Value;
         await using var peer = await RawUplink.ConnectAsync(entry.Uplink);
-        await time.TimersSet.WaitForAsync(timers + 1);
+        await limits.WaitForAsync(before + 1);
         await peer.Connection.WriteAsync(Convert.FromHexString("1603010200010001fc0303000102030405060708").AsMemory(0, sent));
         time.Advance(ProtocolLimits.HandshakeTimeout);
         Assert.NotEqual(ConnectionEnding.Open, await peer.Connection.WaitForEndAsync());
@@ -127,10 +128,11 @@ public sealed class TlsStrangerTests : IDisposable
     {
         var time = new ManualTimeProvider();
         await using var entry = await StartAsync(time);
-        var timers = time.TimersSet.Value;
+        var limits = time.SetFor(ProtocolLimits.HandshakeTimeout);
+        var before = limits.Value;
         using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
         await socket.ConnectAsync(entry.Uplink);
-        await time.TimersSet.WaitForAsync(timers + 1);
+        await limits.WaitForAsync(before + 1);
         time.Advance(ProtocolLimits.HandshakeTimeout / 2);
         await using var tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
         await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions
@@ -139,7 +141,7 @@ public sealed class TlsStrangerTests : IDisposable
             ApplicationProtocols = [new SslApplicationProtocol("tunnel2/1")],
             RemoteCertificateValidationCallback = (_, certificate, _, _) => certificate is not null,
         }).WaitAsync(_limit);
-        await time.TimersSet.WaitForAsync(timers + 2);
+        await time.SetFor(ProtocolLimits.HandshakeTimeout / 2).WaitForAsync(1);
         time.Advance(ProtocolLimits.HandshakeTimeout / 2);
         var error = await Record.ExceptionAsync(async () => Assert.Equal(0, await tls.ReadAsync(new byte[1]).AsTask().WaitAsync(_limit)));
         Assert.True(error is null or IOException, error?.ToString());
