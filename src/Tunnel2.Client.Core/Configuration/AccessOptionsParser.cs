@@ -220,36 +220,9 @@ internal static class AccessOptionsParser
 
     private static string? ReadNetwork(string text, out AccessNetwork? network)
     {
-        network = null;
-        int slash = text.IndexOf('/', StringComparison.Ordinal);
-        string host = slash < 0 ? text : text[..slash];
-        if (!AddressText.TryRead(host, out IPAddress address))
-        {
-            return $"'{text}' is neither an IP address nor a network such as 10.0.0.0/8";
-        }
-
-        byte[] bytes = address.GetAddressBytes();
-        int bits = bytes.Length * 8;
-        int mostBits = bits;
-        if (slash >= 0
-            && (!int.TryParse(text.AsSpan(slash + 1), NumberStyles.None, CultureInfo.InvariantCulture, out bits) || bits > mostBits))
-        {
-            return string.Create(CultureInfo.InvariantCulture, $"'{text}' has a prefix length that is not between 0 and {mostBits}");
-        }
-
-        network = AccessNetwork.Create(bytes, bits);
-        if (network is not null)
-        {
-            return null;
-        }
-
-        for (int i = 0; i < bytes.Length; i++)
-        {
-            bytes[i] &= (byte)(0xFF00 >> Math.Clamp(bits - (i * 8), 0, 8));
-        }
-
-        return string.Create(
-            CultureInfo.InvariantCulture, $"'{text}' has bits set after its prefix; did you mean {new IPAddress(bytes)}/{bits}?");
+        string? mistake = AddressText.ReadNetwork(text, out IPNetwork read);
+        network = mistake is null ? AccessNetwork.Create(read.BaseAddress.GetAddressBytes(), read.PrefixLength) : null;
+        return mistake is null ? null : $"'{text}' {mistake}";
     }
 
     private static bool IsSame(AccessNetwork a, AccessNetwork b) =>

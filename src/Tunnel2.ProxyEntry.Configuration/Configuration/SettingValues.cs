@@ -224,42 +224,8 @@ internal static class SettingValues
     /// <summary>An address (as a network of one) or a network in CIDR notation.</summary>
     public static string? ParseNetwork(string text, out IPNetwork value)
     {
-        value = default;
-        var slash = text.IndexOf('/');
-        var host = slash < 0 ? text : text[..slash];
-        if (!AddressText.TryRead(host, out var address))
-        {
-            return "is neither an IP address nor a network such as 10.0.0.0/8.";
-        }
-
-        var maxBits = address.AddressFamily == AddressFamily.InterNetwork ? 32 : 128;
-        var bits = maxBits;
-        if (slash >= 0
-            && (!int.TryParse(text.AsSpan(slash + 1), NumberStyles.None, CultureInfo.InvariantCulture, out bits) || bits > maxBits))
-        {
-            return string.Create(CultureInfo.InvariantCulture, $"has a prefix length that is not between 0 and {maxBits}.");
-        }
-
-        var masked = Mask(address, bits);
-        if (!masked.Equals(address))
-        {
-            return string.Create(CultureInfo.InvariantCulture, $"has bits set after its prefix; did you mean {masked}/{bits}?");
-        }
-
-        value = new IPNetwork(address, bits);
-        return null;
-    }
-
-    private static IPAddress Mask(IPAddress address, int bits)
-    {
-        var bytes = address.GetAddressBytes();
-        for (var i = 0; i < bytes.Length; i++)
-        {
-            var kept = Math.Clamp(bits - (i * 8), 0, 8);
-            bytes[i] &= (byte)(0xFF00 >> kept);
-        }
-
-        return new IPAddress(bytes);
+        var mistake = AddressText.ReadNetwork(text, out value);
+        return mistake is null || mistake.EndsWith('?') ? mistake : mistake + ".";
     }
 
     private static string? Range(long value, long least, long most, string otherwise = "") =>

@@ -1,5 +1,3 @@
-using System.Net;
-using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
@@ -74,4 +72,25 @@ public sealed class AddressTextTests
     [InlineData("unknown", null)]
     public void An_address_of_a_proxy_may_have_a_port(string text, string? address) =>
         Assert.Equal(address, AddressText.ReadForwarded(text)?.ToString());
+
+    [Theory]
+    [InlineData("10.0.0.0/8", "10.0.0.0/8", null)]
+    [InlineData("10.1.2.3", "10.1.2.3/32", null)]
+    [InlineData("2001:db8::/32", "2001:db8::/32", null)]
+    [InlineData("::1", "::1/128", null)]
+    [InlineData("0.0.0.0/0", "0.0.0.0/0", null)]
+    [InlineData("010.0.0.0/8", null, "is neither an IP address nor a network such as 10.0.0.0/8")]
+    [InlineData("::010.0.0.1", null, "is neither an IP address nor a network such as 10.0.0.0/8")]
+    [InlineData("/8", null, "is neither an IP address nor a network such as 10.0.0.0/8")]
+    [InlineData("10.0.0.0/33", null, "has a prefix length that is not between 0 and 32")]
+    [InlineData("10.0.0.0/", null, "has a prefix length that is not between 0 and 32")]
+    [InlineData("10.0.0.0/+8", null, "has a prefix length that is not between 0 and 32")]
+    [InlineData("::/129", null, "has a prefix length that is not between 0 and 128")]
+    [InlineData("10.1.2.3/8", null, "has bits set after its prefix; did you mean 10.0.0.0/8?")]
+    [InlineData("2001:db8::1/33", null, "has bits set after its prefix; did you mean 2001:db8::/33?")]
+    public void A_network_is_read_or_the_mistake_said(string text, string? network, string? mistake)
+    {
+        Assert.Equal(mistake, AddressText.ReadNetwork(text, out var read));
+        Assert.Equal(network, mistake is null ? read.ToString() : null);
+    }
 }

@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Net;
-using System.Net.Sockets;
 
 namespace Tunnel2.Transport.Sockets;
 
@@ -20,8 +19,7 @@ internal static class AddressText
         if (text.ContainsAnyExcept(is4 ? "0123456789." : "0123456789abcdefABCDEF:.")
             || (is4 && text.Count('.') != 3)
             || (dotted.Contains('.') && HasLeadingZero(dotted))
-            || !IPAddress.TryParse(text, out var parsed)
-            || parsed.AddressFamily != (is4 ? AddressFamily.InterNetwork : AddressFamily.InterNetworkV6))
+            || !IPAddress.TryParse(text, out var parsed))
         {
             return false;
         }
@@ -42,8 +40,8 @@ internal static class AddressText
             return TryRead(text, out address);
         }
 
-        if (TryRead(text[..zone], out address)
-            && address.AddressFamily == AddressFamily.InterNetworkV6
+        if (text[..zone].Contains(':')
+            && TryRead(text[..zone], out address)
             && IPAddress.TryParse(text, out var parsed))
         {
             address = parsed;
@@ -82,10 +80,45 @@ internal static class AddressText
         }
 
         return (port.IsEmpty || IsPort(port))
+            && (!is6 || host.Contains(':'))
             && TryRead(host, out var address)
-            && (!is6 || address.AddressFamily == AddressFamily.InterNetworkV6)
                 ? address
                 : null;
+    }
+
+    /// <summary>Reads an address (as a network of one) or a network in CIDR notation.</summary>
+    /// <returns>What is wrong, as the end of a sentence without its full stop; null: nothing.</returns>
+    public static string? ReadNetwork(string text, out IPNetwork network)
+    {
+        network = default;
+        var slash = text.IndexOf('/', StringComparison.Ordinal);
+        if (!TryRead(slash < 0 ? text : text.AsSpan(0, slash), out var address))
+        {
+            return "is neither an IP address nor a network such as 10.0.0.0/8";
+        }
+
+        var bytes = address.GetAddressBytes();
+        var most = bytes.Length * 8;
+        var bits = most;
+        if (slash >= 0
+            && (!int.TryParse(text.AsSpan(slash + 1), NumberStyles.None, CultureInfo.InvariantCulture, out bits) || bits > most))
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"has a prefix length that is not between 0 and {most}");
+        }
+
+        for (var i = 0; i < bytes.Length; i++)
+        {
+            bytes[i] &= (byte)(0xFF00 >> Math.Clamp(bits - (i * 8), 0, 8));
+        }
+
+        var first = new IPAddress(bytes);
+        if (!first.Equals(address))
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"has bits set after its prefix; did you mean {first}/{bits}?");
+        }
+
+        network = new IPNetwork(address, bits);
+        return null;
     }
 
     private static bool IsPort(ReadOnlySpan<char> text) =>
