@@ -50,7 +50,7 @@ internal sealed class TunnelSet
 
     /// <summary>Stops some tunnels and starts others, in one step: the set never looks empty between the two.</summary>
     /// <param name="stopped">The names of those that drain.</param>
-    /// <param name="started">Those that begin; also under a name that drains.</param>
+    /// <param name="started">Those that begin; also under a name that drains, after that one has begun to drain.</param>
     public void Change(IReadOnlyCollection<string> stopped, IReadOnlyCollection<AgentOptions> started)
     {
         List<Tunnel> old = [];
@@ -78,20 +78,19 @@ internal sealed class TunnelSet
             _running += added.Length;
         }
 
-        foreach (Tunnel tunnel in old)
-        {
-            tunnel.Cancel();
-        }
-
+        var leaving = old.ToDictionary(static tunnel => tunnel.Options.Name, static tunnel => tunnel.CancelAsync());
         foreach (Tunnel tunnel in added)
         {
-            _ = RunAsync(tunnel);
+            _ = RunAsync(tunnel, leaving.GetValueOrDefault(tunnel.Options.Name, Task.CompletedTask));
         }
     }
 
     /// <summary>Runs one to its end; the last one ends the set.</summary>
-    private async Task RunAsync(Tunnel tunnel)
+    private async Task RunAsync(Tunnel tunnel, Task leaving)
     {
+        // The one before says goodbye first: a server takes a further session of the same process for one in the place of a lost
+        // connection, and would cut what that connection carries.
+        await leaving.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         tunnel.ExitCode = await _run(tunnel.Options, tunnel.Token);
         await tunnel.DisposeAsync();
         lock (_gate)
@@ -117,7 +116,8 @@ internal sealed class TunnelSet
 
         public int ExitCode { get; set; }
 
-        public void Cancel()
+        /// <summary>Ends when what reacts to it at once has done so.</summary>
+        public Task CancelAsync()
         {
             lock (_gate)
             {
@@ -126,6 +126,8 @@ internal sealed class TunnelSet
                     // Not on this thread: what reacts to it may take its time.
                     _cancelling = stop.CancelAsync();
                 }
+
+                return _cancelling;
             }
         }
 

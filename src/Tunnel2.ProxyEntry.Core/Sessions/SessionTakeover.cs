@@ -10,7 +10,7 @@ internal static class SessionTakeover
 
     /// <summary>
     /// If both sessions are of one process of the agent, which does not say otherwise, the older connection is already lost for it. In all
-    /// other cases the older one may still be answering requests, and finishes them.
+    /// other cases, such as an older one that hands over, it may still be answering requests, and finishes them.
     /// </summary>
     public static void Supersede(EntrySession older, bool isLost)
     {

@@ -348,7 +348,8 @@ internal sealed class UplinkAcceptor
             SessionTiers.Inherit(session, superseded);
             SessionPolicies.Inherit(session, superseded);
             SessionTakeover.Supersede(
-                superseded, superseded.Instance == session.Instance && !running.Contains(new Guid(superseded.SessionId.Span)));
+                superseded,
+                superseded.Instance == session.Instance && !superseded.IsLeaving && !running.Contains(new Guid(superseded.SessionId.Span)));
         }
 
         session.Epoch = registration.Epoch;

@@ -22,6 +22,7 @@ public sealed class ReloadTests : IDisposable
     private readonly AsyncCounter _started = new("started");
     private readonly AsyncCounter _ended = new("ended");
     private readonly ConcurrentQueue<string> _log = new();
+    private Action? _leaving;
     private DateTime _written = new(2026, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
     private string File => Path.Combine(_folder.FullName, "tunnels.yml");
@@ -62,6 +63,25 @@ public sealed class ReloadTests : IDisposable
         Assert.Contains("has changed: changed api\n", _output.ToString(), StringComparison.Ordinal);
         Assert.Contains("has changed: removed api\n", _output.ToString(), StringComparison.Ordinal);
         Assert.Contains("[api] Stopped\n", _output.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_tunnel_that_changes_begins_again_after_the_one_before_has_begun_to_leave()
+    {
+        Write(Both);
+        Task<int> running = Start();
+        await _started.WaitForAsync(2);
+        using var mayLeave = new ManualResetEventSlim();
+        _leaving = () => mayLeave.Wait(TestContext.Current.CancellationToken);
+
+        Write(Both.Replace("3001", "3002", StringComparison.Ordinal));
+        await LookAgainAsync();
+        Assert.DoesNotContain("+api 3002", _log);
+
+        mayLeave.Set();
+        await _started.WaitForAsync(3);
+        await _stop.CancelAsync();
+        Assert.Equal(0, await running);
     }
 
     [Fact]
@@ -254,7 +274,11 @@ public sealed class ReloadTests : IDisposable
             _log.Enqueue($"+{options.Name} {options.Upstream.Port}");
             events.Connecting(options.Server);
             var left = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-            await using CancellationTokenRegistration registration = stop.Register(left.SetResult);
+            await using CancellationTokenRegistration registration = stop.Register(() =>
+            {
+                _leaving?.Invoke();
+                left.SetResult();
+            });
             _started.Increment();
             await left.Task;
             _log.Enqueue($"-{options.Name} {options.Upstream.Port}");

@@ -1,3 +1,4 @@
+using System.Security.Cryptography;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.Protocol.Errors;
 using Tunnel2.Protocol.Frames;
@@ -73,6 +74,24 @@ public sealed class HandOverTests
 
         // After anything that it says now, nothing new goes to it.
         await older.SendAsync(_handOver);
+        await AssertServesAsync(entry, younger);
+        await older.SendAsync(UplinkFrames.Response(request.Stream, body: "served"));
+        Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+    }
+
+    [Fact]
+    public async Task Its_successor_in_the_same_process_cuts_nothing_of_it()
+    {
+        var process = RandomNumberGenerator.GetBytes(16);
+        await using var entry = await EntryFixture.StartAsync();
+        await using var older = await RawUplink.ConnectAsAgentAsync(entry.Uplink, instanceKey: process);
+        await using var visitor = await RawHttpClient.ConnectAsync(entry.Http);
+        await visitor.SendRequestAsync("/", TunnelFixture.Host);
+        var request = await ReadHeadAsync(older);
+        await older.SendAsync(_handOver);
+        await entry.HandOvers.WaitForAsync(1);
+
+        await using var younger = await RawUplink.ConnectAsAgentAsync(entry.Uplink, instanceKey: process);
         await AssertServesAsync(entry, younger);
         await older.SendAsync(UplinkFrames.Response(request.Stream, body: "served"));
         Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
