@@ -65,10 +65,12 @@ internal static class TunnelFileLoader
             input = EnvironmentFallback.Apply(input, environment, isOneTunnel: false, login);
 
             // The parser's message would describe the command line instead of the file.
-            if (input[Upstream] is null && input[RouteOptionsParser.Flag] is null)
+            string? routes = input[RouteOptionsParser.Flag];
+            if (input[Upstream] is null && (routes is null || RouteOptionsParser.RootOf(routes) is null))
             {
+                string rest = routes is null ? "" : ", or a route for /";
                 mistakes.Add(new TunnelFileMistake(
-                    tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL"));
+                    tunnel.Line, $"{path}:{tunnel.Line}: the tunnel lacks its upstream: a port, host:port or URL{rest}"));
                 input = input.Give(Upstream, "1");
             }
 

@@ -170,7 +170,7 @@ internal sealed class TunnelFileReader
         }
         else if (value is not YamlScalarNode scalar)
         {
-            Report(value.Start, $"{name}: takes one value");
+            Report(value.Start, value is YamlSequenceNode { Children.Count: 0 } ? $"{name}: lacks its value" : $"{name}: takes one value");
         }
         else if (string.IsNullOrEmpty(scalar.Value))
         {

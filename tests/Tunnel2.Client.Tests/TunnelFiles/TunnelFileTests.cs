@@ -368,6 +368,10 @@ public sealed class TunnelFileTests
     [InlineData("tunnels:\n  web:\n    upstream: 3000", "tunnels.yml:2: tunnels: has no list below it")]
     [InlineData("tunnels:\n- 3000", "tunnels.yml:2: a tunnel is written as")]
     [InlineData("tunnels:\n- upstream: [1, 2]", "tunnels.yml:2: upstream: takes one value")]
+    [InlineData("tunnels:\n- upstream: 1\n  allow-ip: []", "tunnels.yml:3: allow-ip: lacks its value")]
+    [InlineData(
+        "tunnels:\n- upstream: 1\n- routes:\n  - path: /a\n    upstream: 2",
+        "tunnels.yml:3: the tunnel lacks its upstream: a port, host:port or URL, or a route for /")]
     [InlineData("name: web\ntunnels:\n- upstream: 1", "tunnels.yml:1: name: belongs below a tunnel")]
     [InlineData("server: a:1\nserver: b:1\ntunnels:\n- upstream: 1", "tunnels.yml:2: is not YAML: ")]
     [InlineData("tunnels:\n\t- upstream: 3000", "tunnels.yml:2: is not YAML: a tab is where")]
