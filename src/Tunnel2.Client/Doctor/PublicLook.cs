@@ -1,5 +1,7 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Globalization;
 using System.Net;
+using System.Net.Security;
 using System.Net.Sockets;
 using Tunnel2.Transport.Outputs;
 
@@ -25,11 +27,15 @@ internal static class PublicLook
     /// <param name="ownAgent">The agent of this user that has the name, or null.</param>
     /// <param name="time">This machine's clock.</param>
     /// <param name="stop">Gives up.</param>
+    [SuppressMessage(
+        "Security", "CA5359", Justification = "The call carries no secret, and its answer counts in any case: distrust is a finding.")]
     public static async Task<IReadOnlyList<Finding>> RunAsync(
         Uri url, string? name, string? ownAgent, TimeProvider time, CancellationToken stop)
     {
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(stop);
         limit.CancelAfter(_patience);
+        string authority = url.GetLeftPart(UriPartial.Authority);
+        bool isTrusted = true;
         try
         {
             using var handler = new SocketsHttpHandler
@@ -38,12 +44,31 @@ internal static class PublicLook
                 UseCookies = false,
                 UseProxy = !IsHere(url.Host),
                 ConnectCallback = ConnectAsync,
+                SslOptions = new SslClientAuthenticationOptions
+                {
+                    RemoteCertificateValidationCallback = (_, _, _, errors) =>
+                    {
+                        isTrusted = errors == SslPolicyErrors.None;
+                        return true;
+                    },
+                },
             };
             using var client = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
             using var request = new HttpRequestMessage(HttpMethod.Get, url);
             using var answer = await client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, limit.Token);
             string? error = answer.Headers.TryGetValues(ErrorField, out var values) ? values.FirstOrDefault() : null;
-            return [JudgeClock(answer.Headers.Date, time.GetUtcNow()), .. JudgeName(name, error, ownAgent)];
+            List<Finding> findings = [JudgeClock(answer.Headers.Date, time.GetUtcNow()), .. JudgeName(name, error, ownAgent)];
+            if (!isTrusted)
+            {
+                findings.Insert(0, Finding.Warning(
+                    "public",
+                    $"{authority} shows a certificate that is not trusted here: it is self-made, for another name, has ended, or is of an "
+                        + "unknown authority",
+                    "the server needs one for its names: automatic ones (Acme:Directory), the first of which come some seconds after a "
+                        + "visit, or Public:CertificateFolder"));
+            }
+
+            return findings;
         }
         catch (Exception exception) when (exception is HttpRequestException or OperationCanceledException)
         {
@@ -51,7 +76,7 @@ internal static class PublicLook
             return
             [
                 Finding.Warning(
-                    "public", $"{url.GetLeftPart(UriPartial.Authority)} cannot be called from here: {reason}",
+                    "public", $"{authority} cannot be called from here: {reason}",
                     "visitors need a DNS entry for *.DOMAIN that leads to the server, and its public port open"),
             ];
         }

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Net.Security;
 using System.Net.Sockets;
 using System.Text;
 using Tunnel2.Client.Core.Configuration;
@@ -192,6 +193,27 @@ public sealed class DoctorTests
         Assert.Contains(words, finding.Message, StringComparison.Ordinal);
         listener.Stop();
         await serving.ContinueWith(static _ => { }, TaskScheduler.Default);
+    }
+
+    [Fact]
+    public async Task A_certificate_that_is_not_trusted_comes_with_its_own_remedy_and_hides_nothing_else()
+    {
+        using var certificate = SelfMadeCertificate.Create();
+        await using var server = RawTcpServer.Start(async connection =>
+        {
+            await using var tls = new SslStream(new NetworkStream(connection.Socket));
+            await tls.AuthenticateAsServerAsync(certificate);
+            Assert.NotEqual(0, await tls.ReadAsync(new byte[4096]));
+            await tls.WriteAsync(Encoding.ASCII.GetBytes(
+                "HTTP/1.1 404 Not Found\r\nTunnel2-Error: unknown-name\r\nDate: Mon, 23 Nov 2026 12:00:00 GMT\r\n"
+                    + "Content-Length: 0\r\n\r\n"));
+        });
+        var findings = await PublicLook.RunAsync(
+            new Uri($"https://web.localhost:{server.Port}/"), "web", null, new ManualTimeProvider(_now),
+            TestContext.Current.CancellationToken);
+        Assert.Equal(["warning public", "ok clock", "ok name"], findings.Select(static finding => $"{finding.Word} {finding.Name}"));
+        Assert.Contains("not trusted here", findings[0].Message, StringComparison.Ordinal);
+        Assert.Contains("Acme:Directory", findings[0].Remedy, StringComparison.Ordinal);
     }
 
     [Fact]
