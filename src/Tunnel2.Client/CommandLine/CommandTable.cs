@@ -291,6 +291,7 @@ internal static class CommandTable
                 },
                 new("--name", "NAME", "the tunnel, where there are several"),
                 new("--reveal", "", "secrets too, which are masked otherwise"),
+                _json,
             ],
             Examples = ["tunnel2 inspect export --har requests.har", "tunnel2 inspect export --har - --name web --reveal"],
         },
@@ -343,6 +344,7 @@ internal static class CommandTable
                 powershell  tunnel2 completion powershell | Out-String | iex          in $PROFILE
 
                 """,
+            Options = [_json],
             Examples = ["source <(tunnel2 completion bash)", "tunnel2 completion fish > ~/.config/fish/completions/tunnel2.fish"],
         },
         new("version", "", "prints the version")

@@ -62,6 +62,7 @@ internal static class ServiceCommandTable
                 _service, _ofUser,
                 new("--lines", "N", "how many, 1 to 100000") { Default = "100" },
                 new("--follow", "", "and what is added, until Ctrl+C"),
+                new("--json", "", "one JSON object per line instead of text"),
             ],
             Examples = ["sudo tunnel2 service logs", "tunnel2 service logs --user --name web --lines 20 --follow"],
         },

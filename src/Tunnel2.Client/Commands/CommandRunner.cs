@@ -22,7 +22,7 @@ internal static class CommandRunner
             case "top":
                 return TopCommand.RunAsync(console.Words, console.Environment, console.Output, console.Error, stop, console.OpenTerminal);
             case "inspect export":
-                return InspectCommand.RunAsync(console.Words, console.Environment, console.Output, console.Error, stop);
+                return ExportAsync(console, stop);
             case "help":
                 return HelpAsync(console);
             default:
@@ -57,6 +57,16 @@ internal static class CommandRunner
         };
     }
 
+    private static async Task<int> ExportAsync(CommandConsole console, CancellationToken stop)
+    {
+        int exitCode = await InspectCommand.RunAsync(console.Words, console.Environment, console.Output, console.Error, stop);
+
+        // What goes to the standard output is JSON already.
+        return exitCode == AgentExitCode.Stopped && console.IsJson && console.Line["--har"] is not "-" and var file
+            ? await console.WriteJsonAsync(json => json.WriteString("file", Path.GetFullPath(file!)))
+            : exitCode;
+    }
+
     private static Task<int> HelpAsync(CommandConsole console)
     {
         string topic = string.Join(' ', console.Line.Arguments);
@@ -86,7 +96,13 @@ internal static class CommandRunner
 
     private static Task<int> CompletionAsync(CommandConsole console) =>
         console.Line.Argument is { } shell && CompletionScript.For(shell) is { } script
-            ? console.WriteAsync(script)
+            ? console.IsJson
+                ? console.WriteJsonAsync(json =>
+                {
+                    json.WriteString("shell", shell);
+                    json.WriteString("script", script);
+                })
+                : console.WriteAsync(script)
             : console.MistakeAsync("say for which shell: bash, zsh, fish or powershell");
 
     private static Task<int> LogoutAsync(CommandConsole console)

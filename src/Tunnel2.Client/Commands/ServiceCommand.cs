@@ -229,7 +229,8 @@ internal static class ServiceCommand
             return await console.MistakeAsync($"--lines: '{given}' is not a number from 1 to {MostLines}");
         }
 
-        return await services.PrintLogAsync(id, lines, console.Line.Has("--follow"), console.Output, stop) is { } problem
+        await using TextWriter? objects = console.IsJson ? new LineObjectWriter(console) : null;
+        return await services.PrintLogAsync(id, lines, console.Line.Has("--follow"), objects ?? console.Output, stop) is { } problem
             ? await console.FailAsync(problem, AgentExitCode.InternalError)
             : AgentExitCode.Stopped;
     }

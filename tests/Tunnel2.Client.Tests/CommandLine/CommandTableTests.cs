@@ -14,6 +14,7 @@ public sealed class CommandTableTests
             Assert.All(command.Examples, example => Assert.Contains($"tunnel2 {command.Name}", example, StringComparison.Ordinal));
             string[] names = [.. command.AllOptions.SelectMany(static option => option.Names)];
             Assert.Equal(names.Distinct(), names);
+            Assert.Equal(command.Name != "help", names.Contains("--json"));
             Assert.All(command.ExitCodes, static code => Assert.Contains(CommandTable.ExitCodes, known => known.Code == code));
             Assert.True(command.Text.Length == 0 || command.Text.EndsWith('\n'), command.Name);
         }

@@ -202,6 +202,10 @@ public sealed class ServiceCommandTests : IDisposable
         Assert.Equal(0, await RunAsync("service logs --user --name web --lines 20 --follow"));
         Assert.Equal("one\ntwo\n", _output.ToString());
         Assert.Equal("--user --unit=tunnel2-agent-web.service --lines=20 --no-pager --follow\n", Read("calls"));
+        _output.GetStringBuilder().Clear();
+        MakeProgram("journalctl", "echo 'say \"one\"'; echo; printf two");
+        Assert.Equal(0, await RunAsync("service logs --user --json"));
+        Assert.Equal("{\"line\":\"say \\\"one\\\"\"}\n{\"line\":\"\"}\n{\"line\":\"two\"}\n", _output.ToString());
         MakeProgram("journalctl", "echo 'No journal files' >&2; exit 1");
         Assert.Equal(1, await RunAsync("service logs --user"));
         Assert.Contains("ended with 1: No journal files", _error.ToString(), StringComparison.Ordinal);

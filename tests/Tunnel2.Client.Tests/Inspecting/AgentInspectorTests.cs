@@ -76,13 +76,15 @@ public sealed class AgentInspectorTests : IDisposable
             options.Inspection!.Store.Begin(Block())!.OnEnded("backend", "connection refused");
             using var exportOutput = new StringWriter();
             var export = await AgentCli.RunAsync(
-                ["inspect", "export", "--har", file, $"--from=127.0.0.1:{port}"],
+                ["inspect", "export", "--har", file, $"--from=127.0.0.1:{port}", "--json"],
                 static _ => null,
                 static _ => throw new InvalidOperationException("must not run"),
                 exportOutput,
                 _error,
                 TestContext.Current.CancellationToken);
             Assert.Equal((0, ""), (export, _error.ToString()));
+            using var written = System.Text.Json.JsonDocument.Parse(exportOutput.ToString());
+            Assert.Equal(file, written.RootElement.GetProperty("file").GetString());
         });
         Assert.Equal(0, exitCode);
         Assert.Equal($"Inspect requests at http://127.0.0.1:{port}\n", _output.ToString());
