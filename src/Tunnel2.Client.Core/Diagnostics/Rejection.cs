@@ -63,7 +63,7 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                     "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert, and that the server knows it",
                 RejectionReason.TokenExpired => "The token has expired. Ask the server's operator for a new one",
                 RejectionReason.NameTaken => "The name is taken by another agent. Choose another with --name, or stop that agent",
-                RejectionReason.NameNotAllowed => "The server does not allow this name. Choose another with --name",
+                RejectionReason.NameNotAllowed => "The server does not allow this name. Do what it says, or choose another with --name",
                 RejectionReason.VersionUnsupported =>
                     "This tunnel2 and the server have no protocol version in common. Update the older of the two",
                 RejectionReason.TlsRequired => "The server expects TLS. Write it as tls://host:port",
