@@ -84,7 +84,13 @@ internal static class ProxyHeader
     {
         var from = PlainAddress.Of(source?.Address);
         var to = PlainAddress.Of(destination?.Address);
-        var isKnown = from is not null && to is not null && from.AddressFamily == to.AddressFamily;
+        var isKnown = from is not null && to is not null;
+        if (isKnown && from!.AddressFamily != to!.AddressFamily)
+        {
+            // A header has one family for both, and IPv6 has a form for addresses of IPv4.
+            (from, to) = (from.MapToIPv6(), to.MapToIPv6());
+        }
+
         if (version == ProxyHeaderVersion.V1)
         {
             var family = from?.AddressFamily == AddressFamily.InterNetwork ? 4 : 6;
