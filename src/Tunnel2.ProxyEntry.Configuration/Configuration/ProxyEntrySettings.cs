@@ -233,7 +233,8 @@ internal sealed partial class ProxyEntrySettings(SettingsReader read)
 
     public TimeSpan HalfClosedTimeout { get; } = read.DurationOrOff(
         "Timeouts:HalfClosed", "500ms", "10ms", "24h",
-        "after a visitor has ended its sending direction: how long nothing may be sent to it before it counts as gone");
+        "after a visitor has ended its sending direction: how long nothing may be sent to it before it counts as gone; "
+        + "one of gRPC is gone at once");
 
     public TimeSpan DrainDelay { get; } = OffIsZero(read.DurationOrOff(
         "Timeouts:DrainDelay", "off", "10ms", "10m",

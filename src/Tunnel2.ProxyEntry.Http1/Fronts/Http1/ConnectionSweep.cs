@@ -184,7 +184,8 @@ internal sealed class ConnectionSweep : IWaitingConnections, IDisposable
         }
     }
 
-    private void Expire(Http1Connection connection, long now)
+    /// <summary>Acts on a limit of a connection that has passed. Never throws.</summary>
+    public void Expire(Http1Connection connection, long now)
     {
         try
         {

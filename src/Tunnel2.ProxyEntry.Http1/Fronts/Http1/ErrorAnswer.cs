@@ -41,6 +41,20 @@ internal static class ErrorAnswer
         return ErrorBodyNegotiation.Choose(contentType, accept);
     }
 
+    /// <summary>Whether a request is one of gRPC or gRPC-Web.</summary>
+    public static bool IsGrpc(RequestHeadParser parser, ReadOnlySpan<byte> head)
+    {
+        foreach (ref readonly var field in parser.Fields)
+        {
+            if (field.Known == KnownField.ContentType)
+            {
+                return ErrorBodyNegotiation.Choose(field.Value(head), default) is ErrorBodyFormat.Grpc or ErrorBodyFormat.GrpcWeb;
+            }
+        }
+
+        return false;
+    }
+
     /// <summary>Writes an answer.</summary>
     /// <param name="output">The output.</param>
     /// <param name="answer">The answer.</param>

@@ -106,7 +106,15 @@ internal sealed partial class Http1Connection
     /// The visitor's direction has ended. Nearly every visitor that does this has left; one that has only ended its direction gets a
     /// moment.
     /// </summary>
-    private void OnInputEnded() => Volatile.Write(ref _inputEndedAt, _front.Sweep.Now);
+    private void OnInputEnded()
+    {
+        var now = _front.Sweep.Now;
+        Volatile.Write(ref _inputEndedAt, now);
+        if (IsLeft(now))
+        {
+            _front.Sweep.Expire(this, now);
+        }
+    }
 
     private void OnStopping()
     {
@@ -137,7 +145,8 @@ internal sealed partial class Http1Connection
 
     /// <summary>
     /// Whether the visitor has left. A visitor that has only ended its direction still reads. It counts as there while it reads what is
-    /// sent. It is not checked during a send, which fails by itself if the visitor is gone.
+    /// sent. It is not checked during a send, which fails by itself if the visitor is gone. A client of gRPC never ends its direction
+    /// alone: it has cancelled the call, and its service is to know at once.
     /// </summary>
     private bool IsLeft(long now)
     {
@@ -150,7 +159,7 @@ internal sealed partial class Http1Connection
         return _transport.Link is { IsLost: true }
             || (!_exchange.IsUpgraded
                 && Volatile.Read(ref _sendingSince) < 0
-                && now - Math.Max(ended, Volatile.Read(ref _lastSent)) >= _front.Sweep.HalfClosedLimit);
+                && (_exchange.IsGrpc || now - Math.Max(ended, Volatile.Read(ref _lastSent)) >= _front.Sweep.HalfClosedLimit));
     }
 
     private void CancelLeft()

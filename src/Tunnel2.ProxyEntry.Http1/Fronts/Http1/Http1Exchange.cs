@@ -92,6 +92,9 @@ internal sealed partial class Http1Exchange : VisitorExchange
     /// <inheritdoc/>
     public override bool IsUpgrade => _isUpgrade;
 
+    /// <summary>Whether it is a request of gRPC or gRPC-Web.</summary>
+    public bool IsGrpc { get; private set; }
+
     /// <inheritdoc/>
     public override bool IsSecure => _fields.IsTls || (_fields.IsTrusted && ProxiedVisitor.SaysHttps(this));
 
@@ -213,6 +216,7 @@ internal sealed partial class Http1Exchange : VisitorExchange
         _authority = Parser.HostCount > 0 ? Parser.Host : Parser.TargetAuthority;
         _target = Parser.PathAndQuery;
         BeginResponse();
+        IsGrpc = fault is null && HasBody && ErrorAnswer.IsGrpc(Parser, head.Span);
         if (fault is not null)
         {
             _fault = fault;

@@ -180,6 +180,27 @@ public sealed class ConnectionLimitTests
         Assert.True(front.IsAborted);
     }
 
+    [Theory]
+    [InlineData("application/grpc")]
+    [InlineData("application/grpc-web-text")]
+    public async Task A_visitor_of_gRPC_that_ended_its_direction_has_left_at_once(string contentType)
+    {
+        var left = new WaitSignal("the visitor left");
+        await using var front = new FrontFixture(
+            async (exchange, _) =>
+            {
+                exchange.VisitorLeft.Register(left.Set);
+                await left.WaitAsync();
+            },
+            PipeScheduler.Inline);
+        await front.SendAsync($"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: {contentType}\r\nContent-Length: 1\r\n\r\nx");
+        Assert.False(left.IsSet);
+        front.EndInput();
+        Assert.True(left.IsSet);
+        await front.Completion;
+        Assert.True(front.IsAborted);
+    }
+
     [Fact]
     public async Task What_a_half_closed_visitor_still_gets_gives_it_more_time()
     {
