@@ -44,7 +44,7 @@ internal sealed record Difference(string What, string Why, Func<Pair, bool> Wher
             Direct = static seen => seen with { Fields = [.. seen.Fields.Where(static field => !Is(field, "upgrade"))] },
         },
         new(
-            "`X-Forwarded-For`, `-Host`, `-Proto`, `-Port` of a request are added",
+            "`X-Forwarded-For`, `-Host`, `-Proto`, `-Port` and `Forwarded` of a request are added",
             "ProxyEntry says who called",
             static _ => true)
         {
