@@ -87,6 +87,7 @@ internal sealed record BodyView
         var raw = chain.ToArray();
         var codings = fields.Codings();
         var content = ContentDecoder.Decode(raw, codings, limit, out var decoding);
+        var isWhole = decoding is (DecodingState.Plain or DecodingState.Whole) && content.Length <= limit && chain.Total <= raw.Length;
         if (content.Length > limit)
         {
             content = content[..limit];
@@ -102,7 +103,7 @@ internal sealed record BodyView
             MediaType = mediaType,
             Kind = KindOf(mediaType, content, decoding),
             Content = content,
-            IsUtf8 = IsUtf8Beginning(content),
+            IsUtf8 = isWhole ? Utf8.IsValid(content) : IsUtf8Beginning(content),
         };
         return rules is null ? view : view.Masked(rules, fields);
     }

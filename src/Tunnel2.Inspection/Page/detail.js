@@ -1,6 +1,6 @@
 import { call, download, isEntry, path, post } from './api.js';
 import { compareView, editDialog, openDialog, replayView } from './replay.js';
-import { bytesOf, element, hex, shown, size, time } from './text.js';
+import { bytesOf, element, hex, pretty, shown, size, time } from './text.js';
 
 const longest = 2000;
 const tabs = ['Request', 'Response', 'Timing', 'Messages'];
@@ -157,14 +157,6 @@ function body(one, name) {
   views.forEach(([text], at) => bar.append(element('button', { type: 'button', onclick: () => choose(at) }, text)));
   choose(0);
   return [...nodes, bar, place];
-}
-
-function pretty(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 function form(text) {

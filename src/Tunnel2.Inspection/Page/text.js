@@ -56,7 +56,30 @@ function isPair(text, i) {
     : text.charCodeAt(i - 1) >= 0xd800 && text.charCodeAt(i - 1) < 0xdc00;
 }
 
+// JSON with its line ends and nothing else changed: a parsed number may be another one, and a name that comes twice would be there once.
+export function pretty(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return text;
+  }
+  let made = '', depth = 0, before = '';
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+/g)) {
+    const isEnd = token === ']' || token === '}';
+    const isFirst = before === '[' || before === '{';
+    if (isEnd) depth--;
+    if (isEnd ? !isFirst : isFirst || before === ',') made += '\n' + '  '.repeat(depth);
+    made += token === ':' ? ': ' : token;
+    if (token === '[' || token === '{') depth++;
+    // The space before its lines would be many times the text.
+    if (depth > 100) return text;
+    before = token;
+  }
+  return made;
+}
+
 export function bytesOf(body) {
+  if (body.base64 === undefined && body.utf8 === false) return Uint8Array.from(body.text, (one) => one.charCodeAt(0));
   if (body.base64 === undefined) return new TextEncoder().encode(body.text ?? '');
   return Uint8Array.from(atob(body.base64), (one) => one.charCodeAt(0));
 }

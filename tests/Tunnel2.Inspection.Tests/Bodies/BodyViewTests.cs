@@ -243,9 +243,22 @@ public sealed class BodyViewTests
     [Fact]
     public void Text_cut_within_a_character_is_still_utf8()
     {
-        Assert.True(View("Content-Type: text/plain", Encoding.UTF8.GetBytes("caf\u00e9")[..^1]).IsUtf8);
+        var capture = Sample.Asked(Sample.Store(new InspectionLimits { BodyBytes = 4 }))
+            .Answered("HTTP/1.1 200 OK\r\nContent-Type: text/plain", Encoding.UTF8.GetBytes("caf\u00e9"));
+        Assert.True(BodyView.OfResponse(capture, MaskingRules.BuiltIn).IsUtf8);
         var latin = View("Content-Type: text/plain", Sample.Bytes("caf\u00e9 au lait"));
         Assert.Equal((false, "caf\u00e9 au lait"), (latin.IsUtf8, latin.Text));
+    }
+
+    /// <summary>What is whole has no character that is cut off: its last byte is one of another character set.</summary>
+    [Theory]
+    [InlineData("", "caf\u00e9")]
+    [InlineData("Content-Encoding: gzip\r\n", "na\u00ef")]
+    public void Whole_text_that_ends_within_a_character_is_not_utf8(string coding, string text)
+    {
+        var body = coding.Length == 0 ? Sample.Bytes(text) : Compress("gzip", Sample.Bytes(text));
+        var view = View(coding + "Content-Type: text/plain", body);
+        Assert.Equal((false, text), (view.IsUtf8, view.Text));
     }
 
     private static BodyView View(string fields, byte[] body, bool reveal = false)
