@@ -65,10 +65,10 @@ internal static class ContentDecoder
     }
 
     /// <summary>Decodes one message that permessage-deflate has compressed by itself; null where it needs those before it.</summary>
-    public static byte[]? InflateMessage(byte[] message, int limit)
+    public static byte[]? InflateMessage(byte[] message, int limit, out DecodingState state)
     {
         byte[] whole = [.. message, 0, 0, 0xFF, 0xFF];
-        var output = Read(static input => new DeflateStream(input, CompressionMode.Decompress), whole, limit, out var state);
+        var output = Read(static input => new DeflateStream(input, CompressionMode.Decompress), whole, limit, out state);
         return state == DecodingState.Broken && output.Length == 0 ? null : output;
     }
 
@@ -109,7 +109,9 @@ internal static class ContentDecoder
     {
         var output = Read(open, body, limit, out state);
         if (state == DecodingState.Whole && body.Length > 0
-            && (Read(open, [.. body, .. _nothing], limit, out var after).Length != output.Length || after != DecodingState.Whole))
+            && (output.Length == 0
+                || Read(open, [.. body, .. _nothing], limit, out var after).Length != output.Length
+                || after != DecodingState.Whole))
         {
             state = DecodingState.Broken;
         }
@@ -144,7 +146,7 @@ internal static class ContentDecoder
                 var count = decoder.Read(buffer, 0, buffer.Length);
                 if (count == 0)
                 {
-                    state = output.Length == 0 && body.Length > 0 ? DecodingState.Broken : DecodingState.Whole;
+                    state = DecodingState.Whole;
                     return output.ToArray();
                 }
 

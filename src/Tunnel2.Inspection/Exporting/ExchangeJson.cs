@@ -56,22 +56,25 @@ internal static class ExchangeJson
     }
 
     /// <summary>A text of a message, and its note.</summary>
-    public static (string? Text, byte[]? Bytes, string? Event, string? Note, bool IsMasked) Read(
+    public static (string? Text, byte[]? Bytes, string? Event, string? Note, bool IsMasked, bool IsCut) Read(
         CapturedMessage message, MaskingRules? rules)
     {
         var kept = message.Kept;
         var note = message.Content is null ? null : "decompressed";
+        var isCut = kept.Length < (message.Content ?? message.Length);
         if (message.IsCompressed)
         {
-            if (ContentDecoder.InflateMessage(kept, BodyView.DecodedLimit / 16) is { } inflated)
+            if (ContentDecoder.InflateMessage(kept, BodyView.DecodedLimit / 16, out var state) is { } inflated)
             {
                 kept = inflated;
+                isCut |= state == DecodingState.Cut;
                 note = "decompressed";
             }
             else
             {
                 note = "compressed together with earlier messages";
-                return rules is null ? (null, kept, null, note, false) : (null, [], null, note + ", so it cannot be masked", false);
+                return rules is null ? (null, kept, null, note, false, isCut)
+                    : (null, [], null, note + ", so it cannot be masked", false, isCut);
             }
         }
 
@@ -80,25 +83,25 @@ internal static class ExchangeJson
             case MessageKind.Event:
                 var (name, data) = ReadEvent(HeadText.Of(kept));
                 var shown = Masked(HeadText.Bytes(data), rules, out var isMasked);
-                return (HeadText.Of(shown), null, name, note, isMasked);
+                return (HeadText.Of(shown), null, name, note, isMasked, isCut);
             case MessageKind.Text:
                 shown = Masked(kept, rules, out isMasked);
-                return (Encoding.UTF8.GetString(shown), null, null, note, isMasked);
+                return (Encoding.UTF8.GetString(shown), null, null, note, isMasked, isCut);
             case MessageKind.Close:
                 if (kept.Length < 2)
                 {
-                    return ("", null, null, note, false);
+                    return ("", null, null, note, false, isCut);
                 }
 
                 shown = Masked(kept[2..], rules, out isMasked);
-                return ($"{BinaryPrimitives.ReadUInt16BigEndian(kept)} {HeadText.Of(shown)}".TrimEnd(), null, null, note, isMasked);
+                return ($"{BinaryPrimitives.ReadUInt16BigEndian(kept)} {HeadText.Of(shown)}".TrimEnd(), null, null, note, isMasked, isCut);
             case MessageKind.Broken:
-                return ("", null, null, "no WebSocket frames follow", false);
+                return ("", null, null, "no WebSocket frames follow", false, isCut);
             default:
                 // Programs send text in binary messages too, and a long one may be cut within a character.
                 return BodyView.IsUtf8Beginning(kept)
-                    ? (null, Masked(kept, rules, out isMasked), null, note, isMasked)
-                    : (null, kept, null, note, false);
+                    ? (null, Masked(kept, rules, out isMasked), null, note, isMasked, isCut)
+                    : (null, kept, null, note, false, isCut);
         }
     }
 
@@ -243,14 +246,14 @@ internal static class ExchangeJson
         json.WriteStartArray("messages");
         foreach (var message in kept)
         {
-            var (text, bytes, name, note, isMasked) = Read(message, rules);
+            var (text, bytes, name, note, isMasked, isCut) = Read(message, rules);
             json.WriteStartObject();
             json.WriteNumber("number", message.Number);
             json.WriteString("from", message.FromVisitor ? "visitor" : "service");
             json.WriteString("kind", WordOf(message.Kind));
             json.WriteNumber("atMs", Milliseconds(message.After));
             json.WriteNumber("length", message.Length);
-            json.WriteBoolean("truncated", message.Kept.Length < (message.Content ?? message.Length));
+            json.WriteBoolean("truncated", isCut);
             if (isMasked)
             {
                 json.WriteBoolean("masked", true);
@@ -284,7 +287,7 @@ internal static class ExchangeJson
     private static (string Name, string Data) ReadEvent(string lines)
     {
         var name = "message";
-        var data = new StringBuilder();
+        var data = new List<string>();
         foreach (var line in lines.Split('\n'))
         {
             var colon = line.IndexOf(':', StringComparison.Ordinal);
@@ -297,14 +300,14 @@ internal static class ExchangeJson
                     name = value;
                     break;
                 case "data":
-                    data.Append(data.Length > 0 ? "\n" : "").Append(value);
+                    data.Add(value);
                     break;
                 default:
                     break;
             }
         }
 
-        return (name, data.ToString());
+        return (name, string.Join('\n', data));
     }
 
     private static byte[] Masked(byte[] text, MaskingRules? rules, out bool isMasked)

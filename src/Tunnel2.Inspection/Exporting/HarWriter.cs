@@ -255,7 +255,7 @@ internal static class HarWriter
         json.WriteStartArray("_webSocketMessages");
         foreach (var message in capture.Messages.Kept.Where(static message => message.Kind is MessageKind.Text or MessageKind.Binary))
         {
-            var (text, bytes, _, _, _) = ExchangeJson.Read(message, rules);
+            var (text, bytes, _, _, _, _) = ExchangeJson.Read(message, rules);
             json.WriteStartObject();
             json.WriteString("type", message.FromVisitor ? "send" : "receive");
             json.WriteNumber("time", (capture.StartedAt + message.After - DateTimeOffset.UnixEpoch).TotalSeconds);

@@ -1,3 +1,4 @@
+using System.IO.Compression;
 using System.Text;
 using Tunnel2.Inspection.Exporting;
 using Tunnel2.Inspection.Masking;
@@ -34,6 +35,48 @@ public sealed class ExchangeJsonTests
     public void A_binary_message_that_is_no_text_is_shown() =>
         Assert.Equal(("\u00ff\u0001token=abc", false), Shown(2, Sample.Bytes("\u00ff\u0001token=abc"), MaskingRules.BuiltIn));
 
+    /// <summary>Of an event, each line of data is a line of its text, an empty one too: models send a line end as two of them.</summary>
+    [Theory]
+    [InlineData("data: one\ndata: two\n\n", "one\ntwo")]
+    [InlineData("data: \ndata: \n\n", "\n")]
+    [InlineData("data\ndata: two\n\n", "\ntwo")]
+    [InlineData("data: one\r\ndata:\r\n\r\n", "one\n")]
+    [InlineData("event: tick\n\n", "")]
+    public void An_event_has_the_lines_of_its_data(string sent, string shown)
+    {
+        var capture = Sample.Asked(Sample.Store());
+        capture.OnResponseHead("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"u8, 200);
+        capture.OnResponseBody(Sample.Bytes(sent));
+        Assert.Equal(shown, ExchangeJson.Read(Assert.Single(capture.Messages.Kept), MaskingRules.BuiltIn).Text);
+    }
+
+    /// <summary>An empty message of permessage-deflate is a zero; 70,000 characters are more than are decompressed for a viewer.</summary>
+    [Theory]
+    [InlineData(0, 0, false)]
+    [InlineData(70_000, 65_536, true)]
+    [InlineData(65_536, 65_536, false)]
+    public void A_message_that_is_compressed_by_itself_is_whole_or_cut(int length, int shown, bool isCut)
+    {
+        var capture = Sample.Asked(Sample.Store());
+        const string Extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover";
+        capture.OnResponseHead(Sample.Bytes($"HTTP/1.1 101 S\r\nUpgrade: websocket\r\n{Extension}\r\n\r\n"), 101);
+        capture.OnUpgraded();
+        var packed = Packed(new string('x', length));
+        capture.OnResponseBody([0xC1, 126, (byte)(packed.Length >> 8), (byte)packed.Length, .. packed]);
+        var read = ExchangeJson.Read(Assert.Single(capture.Messages.Kept), MaskingRules.BuiltIn);
+        Assert.Equal((shown, "decompressed", isCut), (read.Text?.Length, read.Note, read.IsCut));
+    }
+
+    /// <summary>A message as permessage-deflate writes it: without the end that all have.</summary>
+    private static byte[] Packed(string text)
+    {
+        using var output = new MemoryStream();
+        using var coder = new DeflateStream(output, CompressionLevel.Optimal);
+        coder.Write(Encoding.ASCII.GetBytes(text));
+        coder.Flush();
+        return text.Length == 0 ? [0] : output.ToArray()[..^4];
+    }
+
     private static (string Shown, bool IsMasked) Shown(int opcode, byte[] payload, MaskingRules? rules)
     {
         var capture = Sample.Asked(Sample.Store());
@@ -42,7 +85,7 @@ public sealed class ExchangeJsonTests
         capture.OnResponseBody([(byte)(0x80 | opcode), (byte)payload.Length, .. payload]);
         var message = Assert.Single(capture.Messages.Kept);
         Assert.NotEqual(MessageKind.Broken, message.Kind);
-        var (text, bytes, _, _, isMasked) = ExchangeJson.Read(message, rules);
-        return (text ?? Encoding.Latin1.GetString(bytes ?? []), isMasked);
+        var read = ExchangeJson.Read(message, rules);
+        return (read.Text ?? Encoding.Latin1.GetString(read.Bytes ?? []), read.IsMasked);
     }
 }
