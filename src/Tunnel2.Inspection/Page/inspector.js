@@ -219,6 +219,8 @@ function show(list) {
   const shownCount = `${list.exchanges.length}${list.more ? ' newest' : ''} ${list.exchanges.length === 1 ? 'request' : 'requests'}`;
   get('held').textContent = `${shownCount}, ${size(list.bytes)} of ${size(list.limitBytes)} held${lost}`;
   get('empty').hidden = list.exchanges.length > 0;
+  get('empty').textContent = Object.values(filter).some(Boolean) ? 'No request here fits the filter.'
+    : 'No requests yet. Open the public URL, and they appear here.';
   get('more').hidden = !list.more;
   const before = new Map([...rows.children].map((row) => [row.dataset.id, row]));
   const made = list.exchanges.map((one) => {

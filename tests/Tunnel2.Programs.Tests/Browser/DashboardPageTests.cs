@@ -48,6 +48,10 @@ public sealed class DashboardPageTests(Chromium browser) : IClassFixture<Chromiu
         await page.Row("/status/404").WaitForAsync(Hidden);
         await page.Row("/status/418").WaitForAsync();
         await page.WaitForAddressAsync("requests?status=4xx&target=41");
+        await page.Page.FillAsync("#f-target", "none has it");
+        await page.WaitForTextAsync(".empty", "No request here fits the filter");
+        await page.Page.FillAsync("#f-target", "41");
+        await page.WaitForAddressAsync("requests?status=4xx&target=41");
         await page.Page.ReloadAsync();
         await page.Row("/status/418").WaitForAsync();
         Assert.Equal(("4xx", "41"), (await page.Page.InputValueAsync("#f-status"), await page.Page.InputValueAsync("#f-target")));

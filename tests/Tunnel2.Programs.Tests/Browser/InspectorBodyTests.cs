@@ -67,6 +67,12 @@ public sealed class InspectorBodyTests(Chromium browser) : IClassFixture<Chromiu
             Assert.Equal("caf\u00e9", await page.Page.Locator("#panel pre").Last.TextContentAsync());
             await page.Page.Locator("#panel button").Filter(new() { HasText = "Hex" }).ClickAsync();
             await page.WaitForTextAsync("#panel pre.hex", "000000  63 61 66 e9 ");
+
+            await page.Page.FillAsync("#q", "none has it");
+            await page.WaitForTextAsync("#empty", "No request here fits the filter");
+            await page.Page.ClickAsync("#clear");
+            await page.Page.FillAsync("#q", "");
+            await page.WaitForTextAsync("#empty", "No requests yet");
             page.AssertClean();
         });
 }

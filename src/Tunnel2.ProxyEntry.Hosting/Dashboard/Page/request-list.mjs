@@ -25,7 +25,7 @@ export function requestList({ info, matches, onChange = () => {}, tall = true, i
   const view = h('div',
     { class: 'view', role: 'rowgroup', tabindex: 0, 'aria-label': 'Requests, the newest first; arrow keys scroll' }, body);
   const table = h('div', { class: 'requests', role: 'table', 'aria-label': 'Requests' }, h('div', { role: 'rowgroup' }, head), view);
-  const empty = h('p', { class: 'empty', text: 'No request yet. The next one shows here at once.' });
+  const empty = h('p', { class: 'empty' });
   const details = h('dialog', { 'aria-label': 'Request' });
   const element = h('div', { class: tall ? 'list tall' : 'list' }, table, empty, details);
 
@@ -79,6 +79,7 @@ export function requestList({ info, matches, onChange = () => {}, tall = true, i
     });
     setAttribute(table, 'aria-rowcount', shown.length + 1);
     empty.hidden = shown.length > 0;
+    empty.textContent = kept.length > 0 ? 'No request here fits the filter.' : 'No request yet. The next one shows here at once.';
     onChange();
   });
 
