@@ -79,7 +79,8 @@ internal static class ContentDecoder
         switch (name)
         {
             case "gzip" or "x-gzip":
-                output = ReadWhole(static input => new GZipStream(input, CompressionMode.Decompress), body, limit, out state);
+                output = ReadWhole(
+                    static input => new GZipStream(input, CompressionMode.Decompress), body, limit, [0, 0, 0, 0, 0, 0, 0, 0], out state);
                 return true;
             case "br":
                 output = Read(static input => new BrotliStream(input, CompressionMode.Decompress), body, limit, out state);
@@ -88,11 +89,13 @@ internal static class ContentDecoder
                     : state;
                 return true;
             case "deflate":
-                output = ReadWhole(static input => new ZLibStream(input, CompressionMode.Decompress), body, limit, out state);
+                output = ReadWhole(
+                    static input => new ZLibStream(input, CompressionMode.Decompress), body, limit, [0, 0, 0, 1], out state);
                 if (state == DecodingState.Broken && output.Length == 0)
                 {
                     // Some servers leave the wrapper out that the word means.
-                    output = ReadWhole(static input => new DeflateStream(input, CompressionMode.Decompress), body, limit, out state);
+                    output = ReadWhole(
+                        static input => new DeflateStream(input, CompressionMode.Decompress), body, limit, [], out state);
                 }
 
                 return true;
@@ -103,21 +106,26 @@ internal static class ContentDecoder
 
     /// <summary>
     /// Reads a stream of deflate, in any wrapper. The decoder ends in silence where its input does: a stream is whole where bytes after
-    /// it change nothing.
+    /// it change nothing. Where nothing came out, such bytes may belong to its beginning: then it is whole where it ends as an empty one.
     /// </summary>
-    private static byte[] ReadWhole(Func<Stream, Stream> open, byte[] body, int limit, out DecodingState state)
+    private static byte[] ReadWhole(
+        Func<Stream, Stream> open, byte[] body, int limit, ReadOnlySpan<byte> checkOfNothing, out DecodingState state)
     {
         var output = Read(open, body, limit, out state);
         if (state == DecodingState.Whole && body.Length > 0
             && (output.Length == 0
-                || Read(open, [.. body, .. _nothing], limit, out var after).Length != output.Length
-                || after != DecodingState.Whole))
+                ? !IsNothing(body, checkOfNothing)
+                : Read(open, [.. body, .. _nothing], limit, out var after).Length != output.Length || after != DecodingState.Whole))
         {
             state = DecodingState.Broken;
         }
 
         return output;
     }
+
+    /// <summary>Whether a stream ends with an empty block, and the check of no bytes. Without a check that is unknown.</summary>
+    private static bool IsNothing(ReadOnlySpan<byte> body, ReadOnlySpan<byte> check) =>
+        !check.IsEmpty && body.EndsWith(check) && body[..^check.Length] is [.., 3, 0] or [.., 0xFF, 0xFF];
 
     private static bool IsWholeBrotli(ReadOnlySpan<byte> body)
     {

@@ -29,13 +29,20 @@ public sealed class BodyViewTests
 
     /// <summary>A coded body without content is whole, and has some bytes all the same.</summary>
     [Theory]
-    [InlineData("gzip")]
-    [InlineData("br")]
-    [InlineData("deflate")]
-    public void A_coded_body_without_content_is_whole(string coding)
+    [InlineData("gzip", "1F8B080000000000000303000000000000000000")]
+    [InlineData("gzip", "1F8B0808000000000003612E7478740003000000000000000000")]
+    [InlineData("br", "3B")]
+    [InlineData("deflate", "789C030000000001")]
+    [InlineData("deflate", "7801010000FFFF00000001")]
+    public void A_coded_body_without_content_is_whole_and_not_before_its_end(string coding, string sent)
     {
-        var view = View($"Content-Encoding: {coding}\r\nContent-Type: text/plain", Compress(coding, []));
-        Assert.Equal((BodyKind.Empty, DecodingState.Whole, 0), (view.Kind, view.Decoding, view.Content.Length));
+        var body = Convert.FromHexString(sent);
+        for (var length = 1; length <= body.Length; length++)
+        {
+            var view = View($"Content-Encoding: {coding}\r\nContent-Type: text/plain", body[..length]);
+            var state = length == body.Length ? DecodingState.Whole : DecodingState.Broken;
+            Assert.Equal((length, BodyKind.Empty, state, 0), (length, view.Kind, view.Decoding, view.Content.Length));
+        }
     }
 
     [Theory]
