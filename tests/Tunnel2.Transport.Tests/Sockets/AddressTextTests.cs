@@ -1,3 +1,5 @@
+using System.Net;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Tests.Sockets;
 
