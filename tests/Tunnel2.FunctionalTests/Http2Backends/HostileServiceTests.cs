@@ -322,6 +322,57 @@ public sealed class HostileServiceTests
             });
     }
 
+    /// <summary>gRPC for C and Python sends a second end where a call is cancelled just when its answer ends.</summary>
+    [Fact]
+    public async Task A_second_end_of_an_answer_is_dropped_and_the_others_are_served()
+    {
+        var isRead = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await Http2Service.RunAsync(
+            async (service, number) =>
+            {
+                Assert.Equal(0, number);
+                var first = await service.ReadRequestAsync();
+                var second = await service.ReadRequestAsync();
+                await service.WriteAsync([.. Frame(1, 5, first.Id, _ok), .. Frame(1, 5, first.Id, _ok)]);
+                await isRead.Task;
+                await service.WriteAsync(Frame(1, 5, first.Id, _ok));
+                await service.AnswerAsync(second.Id);
+            },
+            async (visitor, _) =>
+            {
+                var first = visitor.ExchangeAsync(Http2Visitor.Request(isTls: false));
+                var second = visitor.ExchangeAsync(Http2Visitor.Request(isTls: false));
+                Assert.Equal(200, (await await Task.WhenAny(first, second)).Status);
+                isRead.SetResult();
+                Assert.Equal([200, 200], (await Task.WhenAll(first, second)).Select(static answer => answer.Status));
+            });
+    }
+
+    [Theory]
+    [InlineData(5, Many, 11)]
+    [InlineData(4, 1, 5)]
+    public async Task Many_ends_of_an_answer_or_a_head_without_one_end_the_connection(byte flags, int count, uint expected)
+    {
+        var code = new TaskCompletionSource<uint>(TaskCreationOptions.RunContinuationsAsynchronously);
+        await Http2Service.RunAsync(
+            async (service, number) =>
+            {
+                var request = await service.ReadRequestAsync();
+                await service.WriteAsync(Frame(1, 5, request.Id, _ok));
+                if (number == 0)
+                {
+                    await service.WriteAsync(Repeat(Frame(1, flags, request.Id, _ok), count));
+                    code.SetResult(await service.ReadGoAwayAsync());
+                }
+            },
+            async tunnel =>
+            {
+                Assert.Equal(200, (await tunnel.ExchangeAsync("/")).Head.StatusCode);
+                Assert.Equal(expected, await code.Task.WaitAsync(AsyncCounter.DefaultTimeout));
+                Assert.Equal(200, (await tunnel.ExchangeAsync("/")).Head.StatusCode);
+            });
+    }
+
     [Fact]
     public async Task More_bytes_than_the_window_of_a_stream_end_the_connection_and_others_are_served()
     {
