@@ -88,6 +88,12 @@ internal sealed record BodyView
         var codings = fields.Codings();
         var content = ContentDecoder.Decode(raw, codings, limit, out var decoding);
         var isWhole = decoding is (DecodingState.Plain or DecodingState.Whole) && content.Length <= limit && chain.Total <= raw.Length;
+        if (content.Length == 0 && decoding == DecodingState.Broken)
+        {
+            // Services exist that name a coding and send the body as it is.
+            content = raw;
+        }
+
         if (content.Length > limit)
         {
             content = content[..limit];
@@ -120,7 +126,7 @@ internal sealed record BodyView
             return this;
         }
 
-        if (Decoding == DecodingState.Unknown)
+        if (Decoding == DecodingState.Unknown || (Decoding == DecodingState.Broken && Kind == BodyKind.Binary))
         {
             return this with { Content = [], Withheld = $"The coding '{Codings}' cannot be read here, so secrets in it cannot be masked." };
         }

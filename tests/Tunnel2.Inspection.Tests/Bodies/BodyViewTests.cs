@@ -40,9 +40,30 @@ public sealed class BodyViewTests
         for (var length = 1; length <= body.Length; length++)
         {
             var view = View($"Content-Encoding: {coding}\r\nContent-Type: text/plain", body[..length]);
-            var state = length == body.Length ? DecodingState.Whole : DecodingState.Broken;
-            Assert.Equal((length, BodyKind.Empty, state, 0), (length, view.Kind, view.Decoding, view.Content.Length));
+            Assert.Equal(length == body.Length ? DecodingState.Whole : DecodingState.Broken, view.Decoding);
+            Assert.Equal(length < body.Length, view.Kind != BodyKind.Empty);
         }
+    }
+
+    /// <summary>Services exist that name a coding and send the body as it is: its reader must see what came.</summary>
+    [Theory]
+    [InlineData("gzip")]
+    [InlineData("br")]
+    [InlineData("deflate")]
+    public void A_body_that_is_not_coded_as_it_says_is_shown_as_it_came(string coding)
+    {
+        const string Head = "Content-Type: application/json\r\nContent-Encoding: ";
+        var body = "{\"user\":\"me\",\"token\":\"abc\"}"u8.ToArray();
+        var view = View(Head + coding, body);
+        Assert.Equal((DecodingState.Broken, BodyKind.Json), (view.Decoding, view.Kind));
+        Assert.Equal("{\"user\":\"me\",\"token\":\"***\"}", view.Text);
+
+        // What is not text may be coded in another way, with secrets in it.
+        byte[] binary = [0xFE, 0, 1, 2, 3];
+        view = View("Content-Type: application/octet-stream\r\nContent-Encoding: " + coding, binary);
+        Assert.Empty(view.Content);
+        Assert.NotNull(view.Withheld);
+        Assert.Equal(binary, View(Head + coding, binary, reveal: true).Content);
     }
 
     [Theory]
