@@ -99,7 +99,7 @@ internal static class ProxyErrorCatalog
                 + "exchange was ended."),
         Entry(ProxyError.StreamLimit, 503, "stream-limit", "connection_limit_reached", "Too many requests at once",
             "This tunnel has as many requests open as it may have. Try again in a moment.", retryAfter: 1),
-        Entry(ProxyError.LoopDetected, 508, "loop-detected", "proxy_loop_detected", "The tunnel leads back to itself",
+        Backend(ProxyError.LoopDetected, 508, "loop-detected", "proxy_loop_detected", "The tunnel leads back to itself",
             "The request has come through ten tunnels one after another, so it goes round in a loop. The agent forwards to the public "
                 + "address of a tunnel: start it with the address of the service."),
         Entry(ProxyError.PlacesTaken, 503, "places-taken", "connection_limit_reached", "Too many visitors at once",

@@ -65,7 +65,7 @@ public sealed class Http2HeadTests
                 Assert.Equal(200, answer.Status);
                 var scheme = isTls ? "https" : "http";
                 Assert.Contains($"\r\nX-Forwarded-Proto: {scheme}\r\n", answer.Body, StringComparison.OrdinalIgnoreCase);
-                Assert.Contains($";proto={scheme}\r\n", answer.Body, StringComparison.OrdinalIgnoreCase);
+                Assert.Contains($";proto={scheme};by=_tunnel2\r\n", answer.Body, StringComparison.OrdinalIgnoreCase);
             }
         });
 
