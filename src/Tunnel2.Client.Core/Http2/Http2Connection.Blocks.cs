@@ -31,7 +31,7 @@ internal sealed partial class Http2Connection
         if (!_streams.TryGetValue(id, out var stream) || !stream.CanReceive)
         {
             // Read all the same: the compression of the next blocks depends on it. A second end is dropped: a service of gRPC for C and
-            // Python sends one where a call is cancelled just when its answer ends, and the other calls of the connection have no part in it.
+            // Python sends one where a call is cancelled just when its answer ends. The other calls of the connection have no part in it.
             return !TrySkip(compressed) ? Http2ErrorCode.CompressionError
                 : !_blockEnds && (stream is { RemoteEnded: true } || (stream is null && !WasResetUnsynchronized(id)))
                 ? Http2ErrorCode.StreamClosed
