@@ -380,20 +380,6 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
     });
 
     [Fact]
-    public Task An_agent_without_its_server_is_not_live() => RunAsync(atEntry: false, async (inspected, open) =>
-    {
-        await using var page = await open(1280, ColorScheme.Light);
-        await page.WaitForTextAsync("#state", "live");
-        await inspected.Tunnel.Agent.StopAsync();
-        await page.WaitForTextAsync("#state", "the agent is not connected to its server");
-        await page.Page.ClickAsync("#pause");
-        await page.WaitForTextAsync("#state", "paused");
-        await page.Page.ClickAsync("#pause");
-        await page.WaitForTextAsync("#state", "the agent is not connected to its server");
-        page.AssertClean();
-    });
-
-    [Fact]
     public Task A_page_of_an_earlier_version_loads_itself_again_but_not_while_a_request_is_edited() =>
         RunAsync(atEntry: true, async (inspected, open) =>
         {
