@@ -34,6 +34,9 @@ internal sealed record BodyView
     /// <summary>How decoding went.</summary>
     public DecodingState Decoding { get; private init; }
 
+    /// <summary>Whether nothing of it could be decoded: the content is what came.</summary>
+    private bool IsUndecoded { get; init; }
+
     /// <summary>What it is.</summary>
     public BodyKind Kind { get; private init; }
 
@@ -88,9 +91,10 @@ internal sealed record BodyView
         var codings = fields.Codings();
         var content = ContentDecoder.Decode(raw, codings, limit, out var decoding);
         var isWhole = decoding is (DecodingState.Plain or DecodingState.Whole) && content.Length <= limit && chain.Total <= raw.Length;
-        if (content.Length == 0 && decoding == DecodingState.Broken)
+        // Services exist that name a coding and send the body as it is.
+        var isUndecoded = content.Length == 0 && decoding == DecodingState.Broken;
+        if (isUndecoded)
         {
-            // Services exist that name a coding and send the body as it is.
             content = raw;
         }
 
@@ -106,6 +110,7 @@ internal sealed record BodyView
             Kept = raw.Length,
             Codings = codings,
             Decoding = decoding,
+            IsUndecoded = isUndecoded,
             MediaType = mediaType,
             Kind = KindOf(mediaType, content, decoding),
             Content = content,
@@ -126,7 +131,7 @@ internal sealed record BodyView
             return this;
         }
 
-        if (Decoding == DecodingState.Unknown || (Decoding == DecodingState.Broken && Kind == BodyKind.Binary))
+        if (Decoding == DecodingState.Unknown || (IsUndecoded && Kind == BodyKind.Binary))
         {
             return this with { Content = [], Withheld = $"The coding '{Codings}' cannot be read here, so secrets in it cannot be masked." };
         }

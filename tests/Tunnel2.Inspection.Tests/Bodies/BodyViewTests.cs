@@ -66,6 +66,17 @@ public sealed class BodyViewTests
         Assert.Equal(binary, View(Head + coding, binary, reveal: true).Content);
     }
 
+    [Fact]
+    public void What_was_decoded_of_a_binary_body_that_ends_early_is_shown()
+    {
+        var body = new byte[100_000];
+        new Random(1).NextBytes(body);
+        var view = View("Content-Type: application/octet-stream\r\nContent-Encoding: gzip", Compress("gzip", body)[..60_000]);
+        Assert.Equal((DecodingState.Broken, BodyKind.Binary, null), (view.Decoding, view.Kind, view.Withheld));
+        Assert.NotEmpty(view.Content);
+        Assert.Equal(body[..view.Content.Length], view.Content);
+    }
+
     [Theory]
     [InlineData("gzip")]
     [InlineData("br")]
