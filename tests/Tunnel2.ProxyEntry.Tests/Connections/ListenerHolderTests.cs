@@ -161,14 +161,7 @@ public sealed class ListenerHolderTests : IDisposable
 
         Assert.Contains(expected, failure.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\u001b', failure.Message);
-        foreach (var socket in given)
-        {
-            // No other process has a copy: with ours the listener ends.
-            var endPoint = socket.LocalEndPoint!;
-            socket.Dispose();
-            using var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-            Assert.Equal(SocketError.ConnectionRefused, Assert.Throws<SocketException>(() => visitor.Connect(endPoint)).SocketErrorCode);
-        }
+        Assert.All(given, static socket => Assert.Equal(1, DescriptorsOf(socket)));
     }
 
     [Fact]
@@ -217,6 +210,17 @@ public sealed class ListenerHolderTests : IDisposable
 
         peer.Dispose();
         await holder.Ended.WaitAsync(TimeSpan.FromSeconds(30), TestContext.Current.CancellationToken);
+    }
+
+    /// <summary>
+    /// Those of this process only. A child of another test may have a copy for a while, because received descriptors are not closed on
+    /// exec: that the listener does not end at once would show nothing.
+    /// </summary>
+    private static int DescriptorsOf(Socket socket)
+    {
+        var target = new FileInfo($"/proc/self/fd/{socket.Handle}").LinkTarget;
+        Assert.NotNull(target);
+        return new DirectoryInfo("/proc/self/fd").EnumerateFileSystemInfos().Count(descriptor => descriptor.LinkTarget == target);
     }
 
     private Task<ListenerHolder> ConnectAsync(TimeSpan? patience = null) =>
