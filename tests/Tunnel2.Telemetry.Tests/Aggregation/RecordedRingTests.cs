@@ -1,4 +1,5 @@
 using System.Text;
+using Tunnel2.Laboratory.Aggregation;
 using Tunnel2.Laboratory.EventRing;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;

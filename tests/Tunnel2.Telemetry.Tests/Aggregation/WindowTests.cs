@@ -1,5 +1,6 @@
 using FsCheck;
 using FsCheck.Fluent;
+using Tunnel2.Laboratory.Aggregation;
 using Tunnel2.Telemetry.Aggregation;
 using WindowPipeline = Tunnel2.Telemetry.Aggregation.PartitionedPipeline<
     Tunnel2.Telemetry.Aggregation.RequestSample, Tunnel2.Telemetry.Aggregation.SessionHash, Tunnel2.Telemetry.Aggregation.WindowedState>;

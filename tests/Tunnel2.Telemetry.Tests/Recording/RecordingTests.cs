@@ -1,3 +1,4 @@
+using Tunnel2.Laboratory.Aggregation;
 using Tunnel2.Telemetry.Aggregation;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Recording;

@@ -1,8 +1,10 @@
-namespace Tunnel2.Telemetry.Aggregation;
+using Tunnel2.Telemetry.Aggregation;
+
+namespace Tunnel2.Laboratory.Aggregation;
 
 /// <summary>
 /// Collects windows of several partitions or splits, and merges those of the same session, start and length. Use one per partition, and
-/// then <see cref="Absorb"/>: not thread-safe.
+/// then <see cref="Absorb"/>: not thread-safe. The product merges the totals of a recording's parts (<see cref="SessionTotals"/>) instead.
 /// </summary>
 internal sealed class WindowMerger : IWindowSink
 {
@@ -19,12 +21,18 @@ internal sealed class WindowMerger : IWindowSink
         sum.Merge(cell);
     }
 
-    /// <summary>Adds the windows of another split, whose session <c>k</c> has the number <c>renumber(k)</c> here.</summary>
+    /// <summary>
+    /// Takes the windows of another split, whose session <c>k</c> has the number <c>renumber(k)</c> here. That one is of no use any more:
+    /// a window of which nothing is here moves here as it is, because most windows of a split are in no other.
+    /// </summary>
     internal void Absorb(WindowMerger other, Func<int, int> renumber)
     {
         foreach (((int key, long start, int seconds), WindowCell cell) in other._windows)
         {
-            OnWindow(renumber(key), start, seconds, cell);
+            if (!_windows.TryAdd((renumber(key), start, seconds), cell))
+            {
+                _windows[(renumber(key), start, seconds)].Merge(cell);
+            }
         }
     }
 
