@@ -44,7 +44,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public string RemoteName { get; private set; } = "";
 
     /// <inheritdoc/>
-    public long RetransmittedSegments => Math.Max(0, _socket.GetTcpOption(SocketTuning.LinuxTcpInfo, SocketTuning.TotalRetransmitsOffset));
+    public long RetransmittedSegments => Math.Max(0, _socket.GetOption(Libc.IpProtoTcp, SocketTuning.LinuxTcpInfo, SocketTuning.TotalRetransmitsOffset));
 
     /// <inheritdoc/>
     public PipeScheduler Home => _socket.Loop;
@@ -78,6 +78,7 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public EpollChannel AsUplink(IPEndPoint peer)
     {
         _socket.SetTcpOption(SocketTuning.LinuxTcpUserTimeout, SocketTuning.UserTimeoutMilliseconds);
+        _socket.LimitUnreadBytes(peer.Address);
         RemoteName = peer.ToString();
         return this;
     }

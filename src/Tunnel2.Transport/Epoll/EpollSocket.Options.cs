@@ -1,5 +1,6 @@
 using System.Net;
 using Tunnel2.Transport.Native;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.Transport.Epoll;
 
@@ -36,14 +37,26 @@ internal sealed unsafe partial class EpollSocket
         }
     }
 
-    /// <summary>Reads an option of TCP, or the number at an offset in a structure; −1 on failure.</summary>
-    public int GetTcpOption(int option, int offset = 0)
+    /// <inheritdoc cref="UnreadBytes.LimitOn(int, IPAddress?)"/>
+    public void LimitUnreadBytes(IPAddress peer)
+    {
+        lock (Gate)
+        {
+            if (_descriptor >= 0)
+            {
+                UnreadBytes.LimitOn(_descriptor, peer);
+            }
+        }
+    }
+
+    /// <summary>Reads an option of the socket or of TCP, or the number at an offset in a structure; −1 on failure.</summary>
+    public int GetOption(int level, int option, int offset = 0)
     {
         lock (Gate)
         {
             var value = stackalloc byte[offset + sizeof(int)];
             var length = (uint)(offset + sizeof(int));
-            return _descriptor >= 0 && Libc.GetSocketOption(_descriptor, Libc.IpProtoTcp, option, value, &length) == 0
+            return _descriptor >= 0 && Libc.GetSocketOption(_descriptor, level, option, value, &length) == 0
                 ? *(int*)(value + offset)
                 : -1;
         }

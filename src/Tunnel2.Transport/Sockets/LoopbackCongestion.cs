@@ -48,7 +48,8 @@ internal static class LoopbackCongestion
         }
     }
 
-    private static bool IsLoopback(IPAddress? address) =>
+    /// <summary>Whether an address is of this machine's loopback, also when it is written as one of IPv6.</summary>
+    public static bool IsLoopback(IPAddress? address) =>
         address is not null && IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address);
 
     private static bool IsWanted()

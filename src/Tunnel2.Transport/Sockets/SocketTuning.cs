@@ -25,6 +25,7 @@ internal static class SocketTuning
         // The writer makes its own batches, so the kernel must not wait for more.
         socket.NoDelay = true;
         UnsentBytes.LimitOn(socket);
+        UnreadBytes.LimitOn(socket);
         if (OperatingSystem.IsLinux() && socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6)
         {
             TrySet(socket, LinuxTcpUserTimeout, UserTimeoutMilliseconds);

@@ -66,7 +66,7 @@ public sealed class LoopbackCongestionTests
         using var other = new Socket(new SafeSocketHandle(await accepted.Task.WaitAsync(_limit), ownsHandle: true));
         Assert.Equal(Wanted, AlgorithmOf(other));
         var first = BitConverter.ToInt32(Encoding.ASCII.GetBytes(Wanted.PadRight(4, '\0')));
-        Assert.Equal(first, channel!.Socket.GetTcpOption(TcpCongestion));
+        Assert.Equal(first, channel!.Socket.GetOption(IpProtoTcp, TcpCongestion));
         channel.Abort();
     }
 
