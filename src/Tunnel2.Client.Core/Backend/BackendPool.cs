@@ -203,11 +203,15 @@ internal sealed class BackendPool : IDisposable
     /// </summary>
     public void CaughtInPlaceOfResponse(BackendConnection connection)
     {
-        if (_timeProvider.GetElapsedTime(connection.IdleSince) <= BackendConduct.LatestSurplus)
+        if (MayBeSurplus(connection))
         {
             Caught(connection.LastResponse);
         }
     }
+
+    /// <summary>Whether what has come on a connection now may belong to its last response.</summary>
+    public bool MayBeSurplus(BackendConnection connection) =>
+        _timeProvider.GetElapsedTime(connection.IdleSince) <= BackendConduct.LatestSurplus;
 
     /// <summary>Something has come on an idle connection: bytes or its end. On the thread that received it.</summary>
     public void OnArrivalWhileIdle(BackendConnection connection)

@@ -151,9 +151,27 @@ internal sealed partial class BackendExchange
         {
             _service.Backends.Caught(ResponseKinds.Of(connection.Parser, plan.Method));
         }
-        else
+        else if (!plan.IsReplayable)
         {
             _service.Backends.CaughtInPlaceOfResponse(connection);
+        }
+        else if (_service.Backends.MayBeSurplus(connection))
+        {
+            // The same request on a new connection shows whether it is the service's answer to it.
+            _suspect = connection.LastResponse;
+        }
+    }
+
+    /// <summary>Something has come on a new connection after bytes in place of a response on a kept one, or nothing will.</summary>
+    private void JudgeSuspect(ResponseHeadParser? answer)
+    {
+        if (_suspect is { } kind)
+        {
+            _suspect = null;
+            if (answer is not ({ Error: Http1Error.InvalidStatusLine } or { StatusCode: 408, KeepAlive: false }))
+            {
+                _service.Backends.Caught(kind);
+            }
         }
     }
 

@@ -35,6 +35,9 @@ internal sealed partial class BackendExchange
     private ValueTaskAwaiter _running;
     private ValueTask<RequestPumpEnd>? _requestPump;
 
+    /// <summary>The response after which bytes came that may belong to it, until an answer on a new connection shows it.</summary>
+    private ResponseKind? _suspect;
+
     public BackendExchange(UplinkExchanges exchanges)
     {
         _exchanges = exchanges;
@@ -42,7 +45,7 @@ internal sealed partial class BackendExchange
         _service = _context.Service;
         _path = _context.Routes is null ? null : new RequestPath();
         _responses = new ResponsePump(
-            _context.Buffers, _counters, _context.ReadAhead, () => _requestPump is not { } pump || pump.IsCompleted);
+            _context.Buffers, _counters, _context.ReadAhead, () => _requestPump is not { } pump || pump.IsCompleted, JudgeSuspect);
         _finish = Finish;
     }
 
@@ -180,6 +183,7 @@ internal sealed partial class BackendExchange
         }
 
         left?.Dispose();
+        JudgeSuspect(answer: null);
         if (!failure.IsNone)
         {
             stream.ResetAfterHead(failure.Reason, failure.Detail);

@@ -20,6 +20,7 @@ internal sealed class ResponsePump
     private readonly BufferPool _buffers;
     private readonly ExchangeCounters _counters;
     private readonly Func<bool> _isRequestOver;
+    private readonly Action<ResponseHeadParser> _onAnswer;
     private readonly ReadAhead.Place _ahead;
     private readonly ResponseChunks _chunks = new();
     private ExchangeTiming _timing;
@@ -28,8 +29,11 @@ internal sealed class ResponsePump
     /// <param name="counters">Where status and bytes are counted.</param>
     /// <param name="readAhead">Places for bodies that are read ahead of their credit.</param>
     /// <param name="isRequestOver">Whether the request's body is sent, or will not be.</param>
-    public ResponsePump(BufferPool buffers, ExchangeCounters counters, ReadAhead readAhead, Func<bool> isRequestOver)
+    /// <param name="onAnswer">Called for the answer to this request, and on a new connection for what comes in its place.</param>
+    public ResponsePump(
+        BufferPool buffers, ExchangeCounters counters, ReadAhead readAhead, Func<bool> isRequestOver, Action<ResponseHeadParser> onAnswer)
     {
+        _onAnswer = onAnswer;
         _ahead = new ReadAhead.Place(readAhead);
         _isRequestOver = isRequestOver;
         _buffers = buffers;
@@ -126,6 +130,7 @@ internal sealed class ResponsePump
                     return InPlaceOfResponse(StreamResetDetail.MalformedHead);
                 }
 
+                _onAnswer(parser);
                 return Fail(
                     parser.Error is Http1Error.HeadTooLarge or Http1Error.TooManyFields ? StreamResetDetail.HeadTooLarge
                     : interim == 0 && parser.StatusCode == 0 ? Recognize(buffer.AsSpan(0, filled), StreamResetDetail.MalformedHead)
@@ -152,6 +157,7 @@ internal sealed class ResponsePump
             return InPlaceOfResponse(StreamResetDetail.ClosedBeforeResponse);
         }
 
+        _onAnswer(parser);
         _counters.StatusCode = parser.StatusCode;
         _counters.Capture?.OnResponseHead(buffer.AsSpan(0, consumed), parser.StatusCode);
         _timing.MarkHead();

@@ -167,6 +167,61 @@ public sealed class SurplusTests
             });
     }
 
+    [Theory]
+    [InlineData("no answer at all\n", 502)]
+    [InlineData("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 4\r\n\r\nslow", 408)]
+    public Task A_service_that_answers_so_on_a_new_connection_too_is_not_caught(string answer, int status) => TunnelFixture.RunAsync(
+        async connection =>
+        {
+            while ((await connection.ReadHeadAsync()).Target != "/bad")
+            {
+                await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            }
+
+            await connection.WriteAsync(answer);
+        },
+        async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            foreach (var (target, expected) in new[] { ("/first", 200), ("/bad", status), ("/second", 200), ("/third", 200) })
+            {
+                var (head, _) = await visitor.ExchangeAsync(target, TunnelFixture.Host);
+                Assert.Equal(expected, head.StatusCode);
+            }
+
+            // One that was kept, a new one for the same question, and one that both of the last requests share.
+            Assert.Equal(3, tunnel.RawBackend.ConnectionsAccepted.Value);
+        });
+
+    [Fact]
+    public Task A_service_that_answers_properly_on_a_new_connection_is_caught_at_the_head()
+    {
+        var connections = 0;
+        return TunnelFixture.RunAsync(
+            async connection =>
+            {
+                var isFirst = Interlocked.Increment(ref connections) == 1;
+                while ((await connection.ReadHeadAsync()).Target != "/endless")
+                {
+                    await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+
+                await connection.WriteAsync(
+                    isFirst ? "<p>the rest of a body" : "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+                await connection.WaitForEndAsync();
+            },
+            async tunnel =>
+            {
+                await tunnel.ExchangeAsync("/first");
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.SendRequestAsync("/endless", TunnelFixture.Host);
+                Assert.Equal(200, (await visitor.ReadFinalHeadAsync()).StatusCode);
+                await tunnel.ExchangeAsync("/second");
+                await tunnel.ExchangeAsync("/third");
+                Assert.Equal(4, tunnel.RawBackend.ConnectionsAccepted.Value);
+            });
+    }
+
     [Fact]
     public Task A_408_to_a_request_that_was_slow_is_an_answer() => TunnelFixture.RunAsync(
         async connection =>
