@@ -36,6 +36,8 @@ internal static class HttpProxy
             AnswerHeadStatus.TooLong => Fail(ConnectFailureReason.ProxyFailed, "answered with a head of more than 16 KiB or 100 fields"),
             AnswerHeadStatus.Malformed when FirstBytes.AreTls(answer.FirstBytes) => Fail(
                 ConnectFailureReason.ProxyFailed, "speaks TLS at this port: write it https://"),
+            AnswerHeadStatus.Malformed when answer.FirstBytes.StartsWith("HTTP/"u8) => Fail(
+                ConnectFailureReason.ProxyFailed, $"broke HTTP in its answer{Beginning(answer)}"),
             AnswerHeadStatus.Malformed => Fail(
                 ConnectFailureReason.ProxyFailed, $"did not answer in HTTP{Beginning(answer)}: another port may be that of the proxy"),
             _ when answer.StatusCode == 407 => Fail(ConnectFailureReason.ProxyAuthentication, Unauthenticated(proxy, answer)),

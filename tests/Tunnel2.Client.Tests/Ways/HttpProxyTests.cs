@@ -44,6 +44,7 @@ public sealed class HttpProxyTests
     [InlineData("HTTP/1.1 502 \u001b[31mBad\r\n\r\n", ConnectFailureReason.ProxyFailed, "HTTP")]
     [InlineData("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>", ConnectFailureReason.ProxyFailed, "does not make a tunnel")]
     [InlineData("<html>welcome</html>\r\n\r\n", ConnectFailureReason.ProxyFailed, "not answer in HTTP")]
+    [InlineData("HTTP/1.0 200 OK\n\n", ConnectFailureReason.ProxyFailed, "broke HTTP in its answer (it begins with 'HTTP/1.0 200 OK')")]
     [InlineData("\u0015\u0003\u0001\u0000\u0002\u0002\u0046", ConnectFailureReason.ProxyFailed, "speaks TLS at this port")]
     [InlineData("SSH-2.0-OpenSSH_9.6\r\n", ConnectFailureReason.ProxyFailed, "SSH-2.0-OpenSSH_9.6")]
     [InlineData("", ConnectFailureReason.ProxyFailed, "without an answer")]
