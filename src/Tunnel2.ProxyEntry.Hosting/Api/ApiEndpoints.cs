@@ -1,4 +1,5 @@
 using System.Text.Json;
+using System.Text.Json.Serialization.Metadata;
 using Microsoft.Net.Http.Headers;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Admin;
@@ -205,9 +206,10 @@ internal sealed class ApiEndpoints : IDisposable
 
     private static (object? Body, ApiAnswer? Problem) Parse(ReadOnlySpan<byte> json, Type type)
     {
+        var form = ApiJson.Requests.GetTypeInfo(type);
         try
         {
-            if (JsonSerializer.Deserialize(json, ApiJson.Requests.GetTypeInfo(type)) is { } body)
+            if (JsonSerializer.Deserialize(json, form) is { } body)
             {
                 return (body, null);
             }
@@ -217,11 +219,31 @@ internal sealed class ApiEndpoints : IDisposable
             return (null, ApiAnswer.Problem(
                 StatusCodes.Status400BadRequest,
                 "malformed",
-                $"The body does not fit at '{Shown(exception.Path ?? "$")}': it is not JSON there, or a field is missing, unknown, given "
-                + "twice or of another type."));
+                exception.Path is null or "$" && MissingIn(json, form) is { } missing
+                    ? $"The body lacks the field '{missing}'."
+                    : $"The body does not fit at '{Shown(exception.Path ?? "$")}': it is not JSON there, or a field is missing, unknown, "
+                    + "given twice or of another type."));
         }
 
         return (null, ApiAnswer.Problem(StatusCodes.Status400BadRequest, "malformed", "The body is null."));
+    }
+
+    /// <summary>The first field that a body of JSON has to have and has not; null: that is not its mistake.</summary>
+    private static string? MissingIn(ReadOnlySpan<byte> json, JsonTypeInfo form)
+    {
+        try
+        {
+            var reader = new Utf8JsonReader(json);
+            using var document = JsonDocument.ParseValue(ref reader);
+            return document.RootElement is { ValueKind: JsonValueKind.Object } body
+                ? form.Properties.FirstOrDefault(one => one.IsRequired && !body.TryGetProperty(one.Name, out _))?.Name
+                : null;
+        }
+        catch (Exception exception) when (exception is JsonException or InvalidOperationException)
+        {
+            // The second: a name that is not Unicode.
+            return null;
+        }
     }
 
     private static string Shown(string text) => PlainText.Clean(text, MaxShown);

@@ -198,6 +198,22 @@ public sealed class ApiTests
         entry.Log.AssertNoErrors();
     }
 
+    [Theory]
+    [InlineData("{}", "The body lacks the field 'name'.")]
+    [InlineData("""{"name":"a"}""", "The body lacks the field 'names'.")]
+    [InlineData("""{"name":"a","names":["a"]} {}""", "at '$'")]
+    [InlineData("[]", "at '$'")]
+    [InlineData("{", "at '$'")]
+    [InlineData("""{"name":1}""", "at '$.name'")]
+    [InlineData("""{"nmae":"a","names":["a"]}""", "at '$.nmae'")]
+    public async Task A_body_that_does_not_fit_is_answered_with_where_and_with_the_field_that_is_missing(string body, string words)
+    {
+        await using var entry = await EntryFixture.StartAsync();
+        using var api = new AdminApi(entry);
+        var problem = await api.RefusedAsync(400, "malformed", "POST", "tokens", body, "application/json");
+        Assert.Contains(words, problem.GetProperty("detail").GetString(), StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task A_body_has_its_limit_in_bytes_and_in_time()
     {
