@@ -138,6 +138,7 @@ internal static class EntryHelp
 
           --name NAME             the agent's id in the settings, and the public name that it may claim
           --tier TIER             what it may get: free, pro, enterprise, or a tier of the settings
+          --json                  token and settings as JSON, for programs
 
         With --keep a running server makes the token and keeps its hash in its state folder; agents may use it at once.
 

@@ -1,11 +1,14 @@
+using System.Buffers;
+using System.Text;
+using System.Text.Json;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Configuration;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
 /// <summary>
-/// <c>tunnel2-entry token create --name web [--tier pro]</c>: prints a new token once, and the settings that hold its hash. It stores
-/// nothing.
+/// <c>tunnel2-entry token create --name web [--tier pro] [--json]</c>: prints a new token once, and the settings that hold its hash. It
+/// stores nothing.
 /// </summary>
 internal static class TokenCommand
 {
@@ -21,7 +24,8 @@ internal static class TokenCommand
         string? name = null;
         string? tier = null;
         var mistake = args is ["token", "create", ..] ? null : "only 'token create', 'token list' and 'token revoke' are known";
-        for (var i = 2; i < args.Length && mistake is null; i += 2)
+        var isJson = false;
+        for (var i = 2; i < args.Length && mistake is null; i += args[i] == "--json" ? 1 : 2)
         {
             var value = i + 1 < args.Length && !args[i + 1].StartsWith("--", StringComparison.Ordinal) ? args[i + 1] : null;
             switch (args[i])
@@ -32,11 +36,14 @@ internal static class TokenCommand
                 case "--tier" when value is { Length: > 0 } && tier is null:
                     tier = value;
                     break;
-                case "--agent" or "--names" or "--expires" or "--admin" or "--json":
+                case "--json" when !isJson:
+                    isJson = true;
+                    break;
+                case "--agent" or "--names" or "--expires" or "--admin":
                     mistake = $"{args[i]} belongs to --keep, with which a running server keeps the token";
                     break;
-                case "--name" or "--tier":
-                    mistake = value is { Length: > 0 } ? $"{args[i]} is given twice" : $"{args[i]} needs a value";
+                case "--name" or "--tier" or "--json":
+                    mistake = value is { Length: > 0 } || args[i] == "--json" ? $"{args[i]} is given twice" : $"{args[i]} needs a value";
                     break;
                 default:
                     mistake = EntryWords.Unknown(args[i], _options);
@@ -59,19 +66,50 @@ internal static class TokenCommand
         }
 
         var token = TokenHash.CreateToken();
+        List<(string Key, string Value)> settings =
+            [($"Tunnel2__Agents__{name}__TokenHash", TokenHash.FromToken(token).ToSetting()), ($"Tunnel2__Agents__{name}__Names", name!)];
+        if (tier is not null)
+        {
+            settings.Add(($"Tunnel2__Agents__{name}__Tier", tier));
+        }
+
+        if (isJson)
+        {
+            output.WriteLine(ToJson(token, settings));
+            return 0;
+        }
+
         output.WriteLine("The token, shown this once; give it to the agent as --token or TUNNEL2_TOKEN:");
         output.WriteLine();
         output.WriteLine($"  {token}");
         output.WriteLine();
         output.WriteLine("The settings of ProxyEntry that accept it (environment variables; in appsettings.json each '__' is a level):");
         output.WriteLine();
-        output.WriteLine($"  Tunnel2__Agents__{name}__TokenHash={TokenHash.FromToken(token).ToSetting()}");
-        output.WriteLine($"  Tunnel2__Agents__{name}__Names={name}");
-        if (tier is not null)
+        foreach (var (key, value) in settings)
         {
-            output.WriteLine($"  Tunnel2__Agents__{name}__Tier={tier}");
+            output.WriteLine($"  {key}={value}");
         }
 
         return 0;
+    }
+
+    private static string ToJson(string token, IEnumerable<(string Key, string Value)> settings)
+    {
+        var text = new ArrayBufferWriter<byte>();
+        using (var json = new Utf8JsonWriter(text))
+        {
+            json.WriteStartObject();
+            json.WriteString("token", token);
+            json.WriteStartObject("settings");
+            foreach (var (key, value) in settings)
+            {
+                json.WriteString(key, value);
+            }
+
+            json.WriteEndObject();
+            json.WriteEndObject();
+        }
+
+        return Encoding.UTF8.GetString(text.WrittenSpan);
     }
 }

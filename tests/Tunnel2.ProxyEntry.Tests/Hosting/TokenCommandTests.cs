@@ -1,3 +1,5 @@
+using System.Text.Json;
+using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Tests.Configuration;
 
@@ -19,6 +21,24 @@ public sealed class TokenCommandTests
     }
 
     [Theory]
+    [InlineData("--json", "--name", "web", "--tier", "pro")]
+    [InlineData("--name", "web", "--tier", "pro", "--json")]
+    public void For_programs_it_prints_token_and_settings_as_JSON(params string[] words)
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        Assert.Equal(0, TokenCommand.Run(["token", "create", .. words], output, TextWriter.Null));
+        using var json = JsonDocument.Parse(output.ToString());
+        var token = json.RootElement.GetProperty("token").GetString()!;
+        var settings = json.RootElement.GetProperty("settings").EnumerateObject().Select(static one => $"{one.Name}={one.Value}").ToList();
+        Assert.Equal(
+            [
+                $"Tunnel2__Agents__web__TokenHash={TokenHash.FromToken(token).ToSetting()}", "Tunnel2__Agents__web__Names=web",
+                "Tunnel2__Agents__web__Tier=pro",
+            ],
+            settings);
+    }
+
+    [Theory]
     [InlineData("--name", "a_b")]
     [InlineData("--name", "")]
     [InlineData("--name", "a", "--name", "b")]
@@ -28,6 +48,9 @@ public sealed class TokenCommandTests
     [InlineData("--name", "web", "--tier")]
     [InlineData("--tier", "pro")]
     [InlineData("--colour", "red")]
+    [InlineData("--name", "web", "--json", "--json")]
+    [InlineData("--name", "web", "--json", "yes")]
+    [InlineData("--name", "web", "--names", "a")]
     public void A_mistake_is_one_line_the_usage_and_2(params string[] words)
     {
         using var error = new StringWriter { NewLine = "\n" };
