@@ -21,7 +21,7 @@ internal sealed class HttpsSettings(SettingsReader read)
     /// <summary>How long browsers remember to use HTTPS; <see cref="Timeout.InfiniteTimeSpan"/>: they are not asked to.</summary>
     public TimeSpan Hsts { get; } = read.DurationOrOff(
         "Https:Hsts", "off", "1s", "17600h",
-        "adds `Strict-Transport-Security` with this time to answers over HTTPS, unless the service sends one itself; `8760h` is a year. A "
+        "adds `Strict-Transport-Security` with this time to answers over HTTPS, unless the service sends one itself; `365d` is a year. A "
         + "browser that has seen it calls the name over HTTPS only, until that time is over: begin with `1h`");
 
     /// <summary>Reports a redirect that leads nowhere.</summary>

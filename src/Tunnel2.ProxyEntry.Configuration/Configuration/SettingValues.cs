@@ -14,7 +14,7 @@ internal static class SettingValues
     private static readonly SearchValues<char> _digitsAndDot = SearchValues.Create("0123456789.");
 
     private const string ListenForms = "such as 127.0.0.1:12000, localhost:12000, *:12000 or [::1]:12000.";
-    private const string DurationForms = "use a number with a unit (500ms, 10s, 5m, 1h), hh:mm:ss, or off.";
+    private const string DurationForms = "use a number with a unit (500ms, 10s, 5m, 1h, 30d), hh:mm:ss, or off.";
 
     /// <summary>Any text.</summary>
     public static string? ParseText(string text, out string? value)
@@ -140,6 +140,7 @@ internal static class SettingValues
             "s" => TimeSpan.TicksPerSecond,
             "m" or "min" => TimeSpan.TicksPerMinute,
             "h" => TimeSpan.TicksPerHour,
+            "d" => TimeSpan.TicksPerDay,
             _ => 0,
         };
         if (ticksPerUnit == 0

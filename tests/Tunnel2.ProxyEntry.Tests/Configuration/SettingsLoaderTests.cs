@@ -59,6 +59,7 @@ public sealed class SettingsLoaderTests
             "Timeouts:Park=7s",
             "Timeouts:DrainDelay=8s",
             "Timeouts:Drain=90s",
+            "Https:Hsts=1.5d",
             "Parking:PerName=1",
             "Parking:Total=2",
             "Parking:Megabytes=3");
@@ -72,6 +73,7 @@ public sealed class SettingsLoaderTests
         Assert.Equal("eu1", settings.EntryId);
         Assert.True(settings.TestMode);
         Assert.Equal(EngineMode.Portable, settings.Engine);
+        Assert.Equal(TimeSpan.FromHours(36), settings.Https.Hsts);
         Assert.False(settings.AnonymousAgentsAllowed);
         var agent = settings.Agents.Find("CI");
         Assert.NotNull(agent);
