@@ -73,6 +73,9 @@ public sealed record ConnectFailure(ConnectFailureReason Reason, string Message)
     /// </summary>
     internal string? UntrustedFingerprint { get; init; }
 
+    /// <summary>Whether the server's certificate has ended or has not begun by this machine's clock.</summary>
+    internal bool IsOutOfDate { get; init; }
+
     /// <summary>The way whose port does not speak TLS, where TLS failed because of it. Otherwise null.</summary>
     internal UplinkWay? WithoutTls { get; init; }
 

@@ -98,6 +98,7 @@ internal sealed class AgentSession
                     {
                         Message = $"{direct.Message} {other.Message}",
                         UntrustedFingerprint = direct.UntrustedFingerprint ?? other.UntrustedFingerprint,
+                        IsOutOfDate = direct.IsOutOfDate || other.IsOutOfDate,
                     });
             }
         }

@@ -99,7 +99,7 @@ internal static class AddressRace
     }
 
     /// <summary>Whether an error says less than that of another address may: this machine has no way to the family at all.</summary>
-    private static bool IsVague(SocketException error) => error.SocketErrorCode is SocketError.HostNotFound
+    public static bool IsVague(SocketException error) => error.SocketErrorCode is SocketError.HostNotFound
         or SocketError.NetworkUnreachable or SocketError.HostUnreachable or SocketError.AddressNotAvailable
         or SocketError.AddressFamilyNotSupported;
 

@@ -116,7 +116,7 @@ internal static class DoctorCommand
             : Finding.Ok("files", $"a process may have {files} files open");
     }
 
-    /// <summary>The name's addresses, and whether the port where agents connect takes a connection at one of them.</summary>
+    /// <summary>The name's addresses, and whether the port where agents connect takes a connection at each of them.</summary>
     private static async Task<IReadOnlyList<Finding>> LookAtNetworkAsync(AgentOptions options, CancellationToken stop)
     {
         if (options.Proxy is not null)
@@ -143,22 +143,14 @@ internal static class DoctorCommand
         }
 
         Finding dns = Finding.Ok("dns", $"{server.Host} is {string.Join(", ", addresses.Take(8).Select(static one => one.ToString()))}");
-        using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-        try
-        {
-            await socket.ConnectAsync(addresses, server.Port, limit.Token);
-            return [dns, Finding.Ok("port", $"{server} takes connections"), PacketLook.Run(socket)];
-        }
-        catch (Exception exception) when (exception is SocketException or OperationCanceledException)
+        return [dns, .. await PortLook.RunAsync(server, addresses, NotReached, limit.Token)];
+
+        Finding NotReached(Exception exception)
         {
             string message = ConnectFailure.From(server, options.Uplink, exception).Message;
-            return
-            [
-                dns,
-                options.MayChangeWay
-                    ? Finding.Warning("port", message, "the agent goes over WebSocket to the public port while this one cannot be reached")
-                    : Finding.Wrong("port", message, $"start the server, or open its {PortOf(options)} in the firewall"),
-            ];
+            return options.MayChangeWay
+                ? Finding.Warning("port", message, "the agent goes over WebSocket to the public port while this one cannot be reached")
+                : Finding.Wrong("port", message, $"start the server, or open its {PortOf(options)} in the firewall");
         }
     }
 
@@ -179,6 +171,14 @@ internal static class DoctorCommand
             { Rejection.Reason: RejectionReason.NameNotAllowed or RejectionReason.NameTaken or RejectionReason.NameKept } =>
                 ([tls, version, token, Finding.Skipped("public", NoUrl)], urls),
             { Failure.WithoutTls: { } way } => ([Finding.Wrong("tls", message, RemedyWithoutTls(way))], urls),
+            { Failure.IsOutOfDate: true } => (
+                [
+                    Finding.Wrong(
+                        "tls", message,
+                        "set this machine's clock by NTP (timedatectl set-ntp true); where it is right, the server needs another "
+                            + "certificate"),
+                ],
+                urls),
             { Failure.Reason: ConnectFailureReason.TlsFailed } => (
                 [
                     Finding.Wrong(

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
+using Tunnel2.Client.Core.Ways;
 using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Doctor;
@@ -43,7 +44,7 @@ internal static class PublicLook
                 AllowAutoRedirect = false,
                 UseCookies = false,
                 UseProxy = !IsHere(url.Host),
-                ConnectCallback = ConnectAsync,
+                ConnectCallback = (context, limited) => ConnectAsync(context.DnsEndPoint, time, limited),
                 SslOptions = new SslClientAuthenticationOptions
                 {
                     RemoteCertificateValidationCallback = (_, _, _, errors) =>
@@ -119,16 +120,22 @@ internal static class PublicLook
     /// <summary>Whether a name is this machine's by its definition: no proxy knows what is there.</summary>
     private static bool IsHere(string host) => host.EndsWith(".localhost", StringComparison.OrdinalIgnoreCase);
 
-    private static async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
+    /// <summary>As visitors' programs do, it takes the first address that answers.</summary>
+    private static async ValueTask<Stream> ConnectAsync(DnsEndPoint called, TimeProvider time, CancellationToken limit)
     {
-        string host = context.DnsEndPoint.Host;
-        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        // Not every resolver knows names below localhost.
+        IPAddress[] addresses = IsHere(called.Host) ? [IPAddress.Loopback] : await Dns.GetHostAddressesAsync(called.Host, limit);
+        var (stream, _) = await AddressRace.RunAsync(
+            AddressRace.Order(addresses), (address, stop) => OpenAsync(address, called.Port, stop), time, limit);
+        return stream;
+    }
+
+    private static async Task<NetworkStream> OpenAsync(IPAddress address, int port, CancellationToken stop)
+    {
+        var socket = new Socket(address.AddressFamily, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try
         {
-            // Not every resolver knows names below localhost.
-            await socket.ConnectAsync(
-                IsHere(host) ? [IPAddress.Loopback] : await Dns.GetHostAddressesAsync(host, cancellationToken),
-                context.DnsEndPoint.Port, cancellationToken);
+            await socket.ConnectAsync(address, port, stop);
             return new NetworkStream(socket, ownsSocket: true);
         }
         catch

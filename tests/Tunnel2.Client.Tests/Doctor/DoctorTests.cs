@@ -108,6 +108,25 @@ public sealed class DoctorTests
         Assert.DoesNotContain("--server-ca", text, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task Where_the_dates_of_a_certificate_do_not_fit_the_clock_is_the_remedy()
+    {
+        using var output = new StringWriter { NewLine = "\n" };
+        Assert.Equal(5, await AgentCli.RunAsync(
+            ["doctor", "--server", "tls://127.0.0.1:1"], static _ => null,
+            _ => new Runner((options, events) =>
+            {
+                ConnectFailure failure = ConnectFailure.Create(options.Server, ConnectFailureReason.TlsFailed, "it has expired");
+                events.ConnectionEnded(ConnectionEnd.Unreachable(failure with { IsOutOfDate = true }));
+                return Task.FromResult(4);
+            }),
+            output, TextWriter.Null, TestContext.Current.CancellationToken));
+
+        string text = output.ToString();
+        Assert.Contains("-> set this machine's clock by NTP", text, StringComparison.Ordinal);
+        Assert.DoesNotContain("login", text, StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("--server wss://127.0.0.1:1", 1)]
     [InlineData("--server 127.0.0.1 --uplink wss --public-port 1", 1)]
@@ -214,6 +233,42 @@ public sealed class DoctorTests
         Assert.Equal(["warning public", "ok clock", "ok name"], findings.Select(static finding => $"{finding.Word} {finding.Name}"));
         Assert.Contains("not trusted here", findings[0].Message, StringComparison.Ordinal);
         Assert.Contains("Acme:Directory", findings[0].Remedy, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_address_of_the_server_that_takes_no_connection_is_named()
+    {
+        await using var server = RawTcpServer.Start(static _ => Task.CompletedTask);
+        var endpoint = new ServerEndpoint("server.example", server.Port);
+        IPAddress dead = IPAddress.Parse("127.0.0.2");
+        var findings = await PortLook.RunAsync(
+            endpoint, [dead, IPAddress.Loopback], static _ => throw new NotSupportedException(), TestContext.Current.CancellationToken);
+        Assert.Equal(["warning port", "ok mtu"], findings.Select(static finding => $"{finding.Word} {finding.Name}"));
+        Assert.StartsWith(
+            $"server.example:{server.Port} takes connections at 127.0.0.1, and not at 127.0.0.2 (", findings[0].Message,
+            StringComparison.Ordinal);
+
+        findings = await PortLook.RunAsync(
+            endpoint, [IPAddress.Loopback], static _ => throw new NotSupportedException(), TestContext.Current.CancellationToken);
+        Assert.Equal(["ok port", "ok mtu"], findings.Select(static finding => $"{finding.Word} {finding.Name}"));
+    }
+
+    [Fact]
+    public async Task Where_no_address_answers_in_time_the_clearest_error_is_judged()
+    {
+        using var limit = new CancellationTokenSource();
+        await limit.CancelAsync();
+        Exception? judged = null;
+        var findings = await PortLook.RunAsync(
+            new ServerEndpoint("server.example", 1), [IPAddress.Loopback, IPAddress.Parse("127.0.0.2")],
+            error =>
+            {
+                judged = error;
+                return Finding.Wrong("port", "no", "none");
+            },
+            limit.Token);
+        Assert.IsAssignableFrom<OperationCanceledException>(judged);
+        Assert.Equal("wrong port", $"{Assert.Single(findings).Word} {findings[0].Name}");
     }
 
     [Fact]

@@ -44,6 +44,9 @@ internal sealed class ServerTrust
     /// <summary>The fingerprint of a certificate that was refused only because no known authority has issued it; otherwise null.</summary>
     public string? Untrusted { get; private set; }
 
+    /// <summary>Whether a certificate was refused because of its dates.</summary>
+    public bool IsOutOfDate { get; private set; }
+
     private bool IsPinned { get; }
 
     private string Its => IsProxy ? "its" : "the server's";
@@ -84,6 +87,7 @@ internal sealed class ServerTrust
     private string Describe(X509Certificate2 certificate, X509Chain? chain, SslPolicyErrors errors)
     {
         // The dates first: everything else may be right, and a wrong clock is the commonest cause.
+        IsOutOfDate = _now < certificate.NotBefore.ToUniversalTime() || _now > certificate.NotAfter.ToUniversalTime();
         if (_now < certificate.NotBefore.ToUniversalTime())
         {
             return $"{Its} certificate is not valid before {Show(certificate.NotBefore)}; this machine's clock says {Show(_now)}: "

@@ -81,7 +81,8 @@ internal sealed class UplinkTlsClient
             FailWithoutTls("what answers at this port does not speak TLS; is it the uplink port of tunnel2-entry?"),
         TlsHandshakeStatus.OtherProtocol => ConnectFailure.Create(_server, Way, ConnectFailureReason.NotTunnel2),
         TlsHandshakeStatus.TimedOut => ConnectFailure.Create(_server, Way, ConnectFailureReason.TimedOut),
-        _ when trust.Problem is { } problem => Fail(problem) with { UntrustedFingerprint = trust.Untrusted },
+        _ when trust.Problem is { } problem =>
+            Fail(problem) with { UntrustedFingerprint = trust.Untrusted, IsOutOfDate = trust.IsOutOfDate },
         TlsHandshakeStatus.Closed => ConnectFailure.Create(_server, Way, ConnectFailureReason.ClosedEarly),
         _ when result.Detail.Contains("application protocol", StringComparison.OrdinalIgnoreCase) =>
             ConnectFailure.Create(_server, Way, ConnectFailureReason.NotTunnel2),

@@ -66,6 +66,13 @@ public sealed class ServerTrustTests : IDisposable
         {
             Assert.Contains("not issued by an authority", Refused(Trust(valid), _certificate, Errors), StringComparison.Ordinal);
         }
+
+        foreach (var (days, isOutOfDate) in new[] { (-2, true), (0, false), (2, true) })
+        {
+            var trust = Trust(_now.AddDays(days));
+            _ = Refused(trust, _certificate, Errors);
+            Assert.Equal(isOutOfDate, trust.IsOutOfDate);
+        }
     }
 
     [Fact]
