@@ -23,7 +23,7 @@ internal static class DoctorCommand
     private const int FewFiles = 4096;
     private const string Upstream = "<upstream>";
     private const string NoUrl =
-        "not looked at, nor the name: the token is for certain names, and a session with another one learns no public URL";
+        "not looked at, nor name and clock: the token is for certain names, and a session with another one learns no public URL";
 
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(5);
 

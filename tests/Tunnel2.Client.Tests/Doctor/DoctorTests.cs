@@ -334,7 +334,7 @@ public sealed class DoctorTests
             output, TextWriter.Null, TestContext.Current.CancellationToken);
 
         Assert.Contains("ok       token    the server accepts it\n", output.ToString(), StringComparison.Ordinal);
-        Assert.Contains("skipped  public   not looked at, nor the name: ", output.ToString(), StringComparison.Ordinal);
+        Assert.Contains("skipped  public   not looked at, nor name and clock: ", output.ToString(), StringComparison.Ordinal);
         Assert.Equal(5, code);
     }
 
