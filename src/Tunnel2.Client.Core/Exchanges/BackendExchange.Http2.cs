@@ -17,12 +17,20 @@ internal sealed partial class BackendExchange
     /// <summary>How often a request that the service has not touched is sent again.</summary>
     private const int MaxRetries = 3;
 
+    /// <summary>
+    /// How often it is sent again because it came too late on a connection that the service ends after a number of requests: many go to
+    /// each new connection at once, and the service takes some of them.
+    /// </summary>
+    private const int MaxLate = 32;
+
     /// <summary>Runs the exchange in HTTP/2.</summary>
     /// <returns>How it failed, or none; null: the service has to be asked in HTTP/1.1, and nothing was sent.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     private async ValueTask<BackendFailure?> RunHttp2Async(TunnelStream stream, StreamItem head, RequestPlan plan)
     {
-        for (var retries = MaxRetries; ; retries--)
+        var retries = MaxRetries;
+        var late = MaxLate;
+        while (true)
         {
             // Step 6 in HTTP/2: a place on a connection, kept or new; then the request on it.
             var timing = plan.WantsTiming ? new ExchangeTiming(_context.TimeProvider) : default;
@@ -58,7 +66,7 @@ internal sealed partial class BackendExchange
                 }
 
                 // The connection has ended in between. A service that ends each of them at once serves nothing.
-                if (retries == 0)
+                if (!TryTakeRetry(connection, ref retries, ref late))
                 {
                     return BackendFailure.Protocol(StreamResetDetail.ClosedBeforeResponse);
                 }
@@ -71,12 +79,16 @@ internal sealed partial class BackendExchange
             _counters.Capture?.OnSent();
             var end = await ExchangeHttp2Async(stream, service, plan, accept, timing).ConfigureAwait(false);
             var hasHead = plan.Framing == RequestFraming.None;
-            if (_connection.IsAborted || retries == 0 || !hasHead || !(end.IsUntouched || (end.NothingCame && plan.IsReplayable)))
+            var mayBeRepeated = hasHead && (end.IsUntouched || (end.NothingCame && plan.IsReplayable));
+            if (_connection.IsAborted || !mayBeRepeated || !TryTakeRetry(connection, ref retries, ref late))
             {
                 return end.Failure;
             }
         }
     }
+
+    private static bool TryTakeRetry(Http2Connection connection, ref int retries, ref int late) =>
+        connection.LeftAfterRequests ? late-- > 0 : retries-- > 0;
 
     /// <summary>Moves request and response; the request at the service is given back.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]

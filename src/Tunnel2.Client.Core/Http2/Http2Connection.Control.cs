@@ -127,6 +127,7 @@ internal sealed partial class Http2Connection
 
         var last = BinaryPrimitives.ReadInt32BigEndian(payload) & int.MaxValue;
         _isRetired = true;
+        _leftAfterRequests |= last > 0;
         _mayHaveChanged = true;
         foreach (var (id, stream) in _streams)
         {

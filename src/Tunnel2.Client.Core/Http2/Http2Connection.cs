@@ -51,6 +51,7 @@ internal sealed partial class Http2Connection
     private bool _isRetired;
     private bool _isEnded;
     private bool _hasGivenWay;
+    private bool _leftAfterRequests;
     private long _idleSince;
 
     /// <summary>Takes over a transport; nothing is sent before <see cref="RunAsync"/>.</summary>
@@ -123,6 +124,18 @@ internal sealed partial class Http2Connection
             lock (_gate)
             {
                 return _isRetired && !_hasGivenWay && _taken == 0 && _nextId == 1;
+            }
+        }
+    }
+
+    /// <summary>Whether the service has said goodbye to it (GOAWAY) after it had taken requests.</summary>
+    public bool LeftAfterRequests
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _leftAfterRequests;
             }
         }
     }

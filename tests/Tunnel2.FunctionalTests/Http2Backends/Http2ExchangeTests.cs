@@ -194,6 +194,31 @@ public sealed class Http2ExchangeTests
         });
 
     [Fact]
+    public Task A_service_that_takes_one_request_on_each_connection_serves_all_that_come_at_once()
+    {
+        const int AtOnce = 12;
+        return Http2Service.RunAsync(
+            static async (service, number) =>
+            {
+                var first = await service.ReadRequestAsync();
+                for (var others = AtOnce - 1 - number; others > 0; others--)
+                {
+                    await service.ReadRequestAsync();
+                }
+
+                await service.WriteAsync(7, 0, 0, [.. Http2ServiceConnection.Number((uint)first.Id), 0, 0, 0, 0]);
+                await service.AnswerAsync(first.Id);
+            },
+            static async (Http2Visitor visitor, TunnelFixture tunnel) =>
+            {
+                var answers = await Task.WhenAll(
+                    Enumerable.Range(0, AtOnce).Select(_ => visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))));
+                Assert.All(answers, static answer => Assert.Equal(200, answer.Status));
+                Assert.Equal(AtOnce, tunnel.RawBackend.ConnectionsAccepted.Value);
+            });
+    }
+
+    [Fact]
     public Task After_a_goaway_a_request_with_a_small_body_goes_to_a_new_connection_too() => Http2Service.RunAsync(
         static async (service, number) =>
         {
