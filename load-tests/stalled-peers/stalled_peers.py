@@ -17,7 +17,7 @@ worker_processes 1; error_log %(w)s/nginx.log crit; pid %(w)s/nginx.pid;
 events { worker_connections 8000; }
 http { access_log off; sendfile on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 300; client_max_body_size 0;
  client_body_temp_path %(w)s/b; proxy_temp_path %(w)s/p; proxy_http_version 1.1; send_timeout 3600; client_body_timeout 3600;
- server { listen 127.0.0.1:%(service)d backlog=8192 sndbuf=131072; root %(w)s/www;
+ server { listen 127.0.0.1:%(service)d backlog=8192%(sends)s; root %(w)s/www;
    location /noread { auth_request /deaf; proxy_pass http://127.0.0.1:%(answer)d; }
    location = /deaf { internal; proxy_pass http://127.0.0.1:%(deaf)d; proxy_pass_request_body off; proxy_set_header Content-Length ""; proxy_read_timeout 3600; }
    location /post { proxy_pass http://127.0.0.1:%(answer)d; }
@@ -335,7 +335,8 @@ def run(mode, options):
             file.write(b"x" * size)
     os.chmod(work, 0o755)
     with open(f"{work}/nginx.conf", "w") as file:
-        file.write(NGINX % {"w": work, "service": service, "answer": answer, "deaf": deaf_port})
+        file.write(NGINX % {"w": work, "service": service, "answer": answer, "deaf": deaf_port,
+                            "sends": "" if options.kernel_buffers else f" sndbuf={SEND_BUFFER}"})
     log = open(f"{work}/log", "w")
     reports = multiprocessing.Queue()
     others = [multiprocessing.Process(target=deaf, args=(deaf_port,), daemon=True)]
@@ -413,6 +414,7 @@ def main():
     parser.add_argument("--root", default=ROOT)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--nginx", action="store_true")
+    parser.add_argument("--kernel-buffers", action="store_true")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--setting", action="append", default=[])
     options = parser.parse_args()

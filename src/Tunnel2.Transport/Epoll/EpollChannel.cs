@@ -44,7 +44,8 @@ internal sealed class EpollChannel : IUplinkTransport, ISocketEvents
     public string RemoteName { get; private set; } = "";
 
     /// <inheritdoc/>
-    public long RetransmittedSegments => Math.Max(0, _socket.GetOption(Libc.IpProtoTcp, SocketTuning.LinuxTcpInfo, SocketTuning.TotalRetransmitsOffset));
+    public long RetransmittedSegments =>
+        Math.Max(0, _socket.GetOption(Libc.IpProtoTcp, SocketTuning.LinuxTcpInfo, SocketTuning.TotalRetransmitsOffset));
 
     /// <inheritdoc/>
     public PipeScheduler Home => _socket.Loop;

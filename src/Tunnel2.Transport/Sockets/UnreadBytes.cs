@@ -17,7 +17,8 @@ internal static class UnreadBytes
     public const int Limit = 256 * 1024;
 
     /// <summary>
-    /// A round trip below which the limit costs no throughput, in microseconds: 500 MB/s are possible then. Within a machine it is about 30.
+    /// A round trip below which the limit costs no throughput, in microseconds: 500 MB/s are possible then. Within a machine it is about
+    /// 30.
     /// </summary>
     private const uint NearMicroseconds = 500;
 
