@@ -123,9 +123,21 @@ internal static class ContentDecoder
         return output;
     }
 
-    /// <summary>Whether a stream ends with an empty block, and the check of no bytes. Without a check that is unknown.</summary>
-    private static bool IsNothing(ReadOnlySpan<byte> body, ReadOnlySpan<byte> check) =>
-        !check.IsEmpty && body.EndsWith(check) && body[..^check.Length] is [.., 3, 0] or [.., 0xFF, 0xFF];
+    /// <summary>Whether a stream ends with an empty block, and the check of no bytes. Without a check it has empty blocks and no more.</summary>
+    private static bool IsNothing(ReadOnlySpan<byte> body, ReadOnlySpan<byte> check)
+    {
+        if (!check.IsEmpty)
+        {
+            return body.EndsWith(check) && body[..^check.Length] is [.., 3, 0] or [.., 0xFF, 0xFF];
+        }
+
+        while (body is [0, 0, 0, 0xFF, 0xFF, ..])
+        {
+            body = body[5..];
+        }
+
+        return body is [3, 0] or [1, 0, 0, 0xFF, 0xFF];
+    }
 
     private static bool IsWholeBrotli(ReadOnlySpan<byte> body)
     {

@@ -134,7 +134,7 @@ internal static class HarWriter
                 json.WriteString("text", "");
                 json.WriteString("comment", withheld);
             }
-            else if (body.IsText)
+            else if (IsWrittenAsText(body))
             {
                 json.WriteString("text", body.Text);
                 WriteTruncation(json, body);
@@ -193,7 +193,7 @@ internal static class HarWriter
             return;
         }
 
-        if (body.IsText)
+        if (IsWrittenAsText(body))
         {
             json.WriteString("text", body.Text);
         }
@@ -205,6 +205,9 @@ internal static class HarWriter
 
         WriteTruncation(json, body);
     }
+
+    /// <summary>Text of another coding than that of JSON is written as its bytes: its reader knows the coding by the type.</summary>
+    private static bool IsWrittenAsText(BodyView body) => body is { IsText: true, IsUtf8: true };
 
     private static void WriteTruncation(Utf8JsonWriter json, BodyView body)
     {

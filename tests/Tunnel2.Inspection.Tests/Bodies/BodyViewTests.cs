@@ -34,6 +34,9 @@ public sealed class BodyViewTests
     [InlineData("br", "3B")]
     [InlineData("deflate", "789C030000000001")]
     [InlineData("deflate", "7801010000FFFF00000001")]
+    [InlineData("deflate", "0300")]
+    [InlineData("deflate", "010000FFFF")]
+    [InlineData("deflate", "000000FFFF000000FFFF0300")]
     public void A_coded_body_without_content_is_whole_and_not_before_its_end(string coding, string sent)
     {
         var body = Convert.FromHexString(sent);

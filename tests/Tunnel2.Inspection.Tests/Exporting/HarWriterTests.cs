@@ -65,6 +65,23 @@ public sealed class HarWriterTests
     }
 
     [Fact]
+    public async Task Text_that_is_not_UTF_8_is_given_as_its_bytes()
+    {
+        const string Type = "text/plain; charset=iso-8859-1";
+        var store = Sample.Store();
+        Sample.Asked(store, "POST", "/", "token=abc\ncaf\u00e9", ("Content-Type", Type))
+            .Answered($"HTTP/1.1 200 OK\r\nContent-Type: {Type}", Sample.Bytes("pin: 1\n\u00fc\u00ff"));
+        using var har = await WriteAsync(store);
+        var entry = har.RootElement.GetProperty("log").GetProperty("entries")[0];
+        var request = entry.GetProperty("request").GetProperty("postData");
+        Assert.Equal(Sample.Bytes("token=***\ncaf\u00e9"), request.GetProperty("text").GetBytesFromBase64());
+        Assert.Equal("base64", request.GetProperty("_encoding").GetString());
+        var response = entry.GetProperty("response").GetProperty("content");
+        Assert.Equal(Sample.Bytes("pin: ***\n\u00fc\u00ff"), response.GetProperty("text").GetBytesFromBase64());
+        Assert.Equal("base64", response.GetProperty("encoding").GetString());
+    }
+
+    [Fact]
     public async Task Trailers_are_members_of_our_own_where_there_are_any()
     {
         var store = Sample.Store();
