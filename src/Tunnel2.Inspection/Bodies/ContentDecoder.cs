@@ -123,7 +123,7 @@ internal static class ContentDecoder
         return output;
     }
 
-    /// <summary>Whether a stream ends with an empty block, and the check of no bytes. Without a check it has empty blocks and no more.</summary>
+    /// <summary>Whether a stream ends with an empty block, and the check of no bytes. Without a check it is empty blocks alone.</summary>
     private static bool IsNothing(ReadOnlySpan<byte> body, ReadOnlySpan<byte> check)
     {
         if (!check.IsEmpty)

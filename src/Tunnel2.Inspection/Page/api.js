@@ -60,6 +60,17 @@ export function path(session, rest = '', parameters = {}) {
   return `/api/v1/sessions/${encodeURIComponent(session)}/exchanges${rest}${text ? '?' + text : ''}`;
 }
 
+// Numbers begin at 1 again with each start of an agent or an inspection: when it began says which exchange of a number is meant.
+export const stampOf = (exchange) => Date.parse(exchange.startedAt).toString(36);
+
+export async function exchangeOf(session, id, stamp, reveal) {
+  const exchange = await call(path(session, `/${id}`, { reveal: reveal ? '1' : '' }));
+  if (stamp && stamp !== stampOf(exchange)) {
+    throw new Refused(404, 'no-exchange', `Request #${id} of this link is gone. What now has its number is another request, of a later start.`);
+  }
+  return exchange;
+}
+
 // A link to a file cannot show a token: where there is one, the file is fetched and given to the browser.
 export async function download(event, name) {
   if (!token()) return;

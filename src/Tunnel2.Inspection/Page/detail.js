@@ -1,4 +1,4 @@
-import { call, download, isEntry, path, post } from './api.js';
+import { call, download, exchangeOf, isEntry, path, post, stampOf } from './api.js';
 import { compareView, editDialog, openDialog, replayView } from './replay.js';
 import { bytesOf, element, hex, pretty, shown, size, time } from './text.js';
 
@@ -62,14 +62,17 @@ function actions(exchange, state, go) {
     if (format) openDialog(`Copy as ${format}`, () => copyView(exchange.id, state, format));
   });
   const place = `marked ${state.session}`;
-  const marked = sessionStorage.getItem(place);
+  const [marked, stamp] = (sessionStorage.getItem(place) ?? '').split('@');
   const compare = marked && marked !== String(exchange.id)
     ? element('button', {
       type: 'button', id: 'compare',
       onclick: () => openDialog(`Compare #${marked} with #${exchange.id}`,
-        async () => compareView(await call(path(state.session, `/${marked}/compare/${exchange.id}`)))),
+        async () => {
+          await exchangeOf(state.session, marked, stamp);
+          return compareView(await call(path(state.session, `/${marked}/compare/${exchange.id}`)));
+        }),
     }, `Compare with #${marked}`)
-    : element('button', { type: 'button', id: 'mark', onclick: () => { sessionStorage.setItem(place, exchange.id); go({}); } },
+    : element('button', { type: 'button', id: 'mark', onclick: () => { sessionStorage.setItem(place, `${exchange.id}@${stampOf(exchange)}`); go({}); } },
       marked ? 'Marked to compare' : 'Mark to compare');
   const reveal = element('button', {
     type: 'button', id: 'reveal', 'aria-pressed': String(Boolean(state.reveal)), onclick: () => go({ reveal: !state.reveal }),
@@ -78,7 +81,7 @@ function actions(exchange, state, go) {
     class: 'button', href: path(state.session, '.har', { id: exchange.id }), download: true,
     onclick: (event) => download(event, `${state.session}-${exchange.id}.har`).catch((problem) => openDialog('HAR', () => { throw problem; })),
   }, 'HAR');
-  const link = element('a', { class: 'button', href: state.link(exchange.id), title: 'Leads here for as long as it is kept' }, `#${exchange.id}`);
+  const link = element('a', { class: 'button', href: state.link(exchange.id, stampOf(exchange)), title: 'Leads here for as long as it is kept' }, `#${exchange.id}`);
   bar.append(replay, edit, copy, compare, reveal, har, link);
   return bar;
 }

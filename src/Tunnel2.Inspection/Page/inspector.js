@@ -1,11 +1,11 @@
-import { call, download, inspection, isEntry, keepToken, path, post, Refused, sessions } from './api.js';
+import { call, download, exchangeOf, inspection, isEntry, keepToken, path, post, Refused, sessions, stampOf } from './api.js';
 import { detailView } from './detail.js';
 import { clock, element, plain, shown, size, time } from './text.js';
 
 const get = (id) => document.getElementById(id);
 const rows = get('rows');
 const filters = ['q', 'method', 'status', 'kind'];
-const state = { session: '', id: null, tab: 'Response', reveal: false, paused: false, older: [], next: undefined, link };
+const state = { session: '', id: null, stamp: null, tab: 'Response', reveal: false, paused: false, older: [], next: undefined, link };
 let build = null;
 let known = [];
 let turn = 0;
@@ -24,6 +24,7 @@ function readAddress() {
   const parameters = new URLSearchParams(query ?? '');
   state.id = hasId ? parts.pop() : null;
   if (hasId) parts.pop();
+  state.stamp = hasId ? parameters.get('at') : null;
   state.tab = parameters.get('tab') ?? 'Response';
   state.session = parts.length === 1 ? decoded(parts[0]) : known[0]?.name ?? '';
   for (const name of filters) get(name).value = parameters.get(name) ?? '';
@@ -39,13 +40,14 @@ function decoded(text) {
 }
 
 // The address of an exchange, or of the list. It names the session wherever another one may be the first.
-function link(id) {
+function link(id, stamp) {
   const session = isEntry || state.session !== known[0]?.name ? `/${encodeURIComponent(state.session)}` : '';
-  return `#${session}${id === null ? '/' : `/x/${id}`}`;
+  return `#${session}${id === null ? '/' : `/x/${id}`}${stamp ? `?at=${stamp}` : ''}`;
 }
 
 function writeAddress(isNew = true) {
   const parameters = new URLSearchParams();
+  if (state.id !== null && state.stamp) parameters.set('at', state.stamp);
   for (const name of filters) if (filter[name]) parameters.set(name, filter[name]);
   if (state.tab !== 'Response') parameters.set('tab', state.tab);
   const query = parameters.toString();
@@ -56,6 +58,7 @@ function writeAddress(isNew = true) {
 function go(changes) {
   const { focus, ...rest } = changes;
   if ('id' in rest && rest.id !== state.id) state.reveal = false;
+  if ('id' in rest) state.stamp = null;
   Object.assign(state, rest);
   writeAddress();
   shownDetail = '';
@@ -257,7 +260,9 @@ function makeRow(one, text) {
   row.startedAt = one.startedAt;
   const facts = [one.kind === 'http' ? '' : one.kind, one.via ? 'replay' : '', one.ended ? time(one.durationMs) : 'open', size(one.responseBytes), clock(one.startedAt), one.node ?? ''];
   const status = one.status ? String(one.status) : one.ended ? '—' : '…';
-  row.append(element('a', { href: link(one.id), tabindex: '-1', onclick: (event) => { event.preventDefault(); go({ id: String(one.id) }); } },
+  row.append(element('a', {
+    href: link(one.id, stampOf(one)), tabindex: '-1', onclick: (event) => { event.preventDefault(); go({ id: String(one.id), stamp: stampOf(one) }); },
+  },
     element('span', { class: `status s${Math.min(5, Math.floor(one.status / 100))}${one.error ? ' failed' : ''}` }, status),
     element('span', { class: 'method' }, shown(one.method)), element('span', { class: 'target', title: plain(one.target) }, shown(one.target)),
     element('span', { class: 'more' }, facts.filter(Boolean).join(' · ')),
@@ -266,8 +271,10 @@ function makeRow(one, text) {
   return row;
 }
 
+const isShown = (id, exchange) => id === state.id && (!state.stamp || state.stamp === stampOf(exchange));
+
 function mark() {
-  for (const row of rows.children) row.firstChild.setAttribute('aria-current', String(row.dataset.id === state.id));
+  for (const row of rows.children) row.firstChild.setAttribute('aria-current', String(isShown(row.dataset.id, row)));
 }
 
 async function showDetail(focus, text = '') {
@@ -279,8 +286,10 @@ async function showDetail(focus, text = '') {
   shownDetail = text;
   rows.dataset.busy = '1';
   try {
-    const exchange = await call(path(state.session, `/${wanted}`, { reveal: state.reveal ? '1' : '' }));
+    const exchange = await exchangeOf(state.session, wanted, state.stamp, state.reveal);
     if (wanted !== state.id) return;
+    state.stamp = stampOf(exchange);
+    writeAddress(false);
     const held = document.activeElement?.id;
     const top = place.scrollTop;
     place.replaceChildren(detailView(exchange, state, go));
@@ -378,7 +387,7 @@ function move(step) {
   const at = all.findIndex((row) => row.dataset.id === state.id);
   const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
   if (next) {
-    go({ id: next.dataset.id });
+    go({ id: next.dataset.id, stamp: stampOf(next) });
     next.scrollIntoView({ block: 'nearest' });
   }
 }
