@@ -177,8 +177,15 @@ internal sealed record BodyView
                 return this with { Content = elements, IsMasked = isElementMasked };
             case BodyKind.Json when IsJson(Content):
             case BodyKind.Text when IsSource(MediaType):
-                var masked = JsonMask.Apply(Content, rules, out var isMasked);
-                return this with { Content = masked, IsMasked = isMasked };
+                var isPairMasked = false;
+                var source = MediaType == "text/html" ? TagPairMask.Apply(Content, rules, out isPairMasked) : Content;
+                var masked = JsonMask.Apply(source, rules, out var isMasked);
+                return this with { Content = masked, IsMasked = isMasked || isPairMasked };
+            case BodyKind.Text when MediaType is "text/csv" or "text/tab-separated-values":
+                var table = Encoding.Latin1.GetString(Content);
+                var columns = CsvMask.Apply(table, rules);
+                var rows = rules.OfLines(Encoding.Latin1.GetBytes(columns), out var isRowMasked);
+                return this with { Content = rows, IsMasked = isRowMasked || columns != table };
             case BodyKind.Json or BodyKind.Text or BodyKind.Multipart:
                 // A bracket also begins settings and logs: only JSON that is whole is surely JSON.
                 var lines = rules.OfLines(Content, out var isLineMasked);

@@ -48,7 +48,9 @@ internal static class XmlMask
         }
 
         output.Write(rest);
-        return output.WrittenSpan.ToArray();
+        var shown = TagPairMask.Apply(output.WrittenSpan, rules, out var isPairMasked);
+        masked |= isPairMasked;
+        return shown;
     }
 
     /// <summary>

@@ -94,6 +94,17 @@ public sealed class BodyViewTests
         }
     }
 
+    [Theory]
+    [InlineData("text/html", "<input name=csrf value=abc>", "<input name=csrf value=***>")]
+    [InlineData("application/xml", "<add key='Password' value='abc'/>", "<add key='Password' value='***'/>")]
+    [InlineData("text/csv", "user,token\nme,abc\n", "user,token\nme,***\n")]
+    [InlineData("text/tab-separated-values", "user\ttoken\nme\tabc\n", "user\ttoken\nme\t***\n")]
+    public void Secrets_of_tags_and_tables_are_masked(string type, string body, string shown)
+    {
+        var view = View($"Content-Type: {type}", Encoding.UTF8.GetBytes(body));
+        Assert.Equal((shown, true), (view.Text, view.IsMasked));
+    }
+
     [Fact]
     public void Each_member_of_a_file_of_gzip_is_decoded()
     {
