@@ -105,15 +105,15 @@ async function copyView(id, state, format) {
     element('div', { class: 'actions' }, button)];
 }
 
-function request(exchange) {
+function request(exchange, state) {
   const one = exchange.request;
-  return [line(`${one.method} ${one.target}`), fields(one.fields), ...body(one.body, 'request'), ...trailers(one)];
+  return [line(`${one.method} ${one.target}`), fields(one.fields), ...body(one.body, 'request', state), ...trailers(one)];
 }
 
-function response(exchange) {
+function response(exchange, state) {
   const one = exchange.response;
   if (!one.status) return [element('p', { class: 'note' }, exchange.ended ? 'There was no answer.' : 'There is no answer yet.')];
-  return [line(`${one.status} ${one.reason}`), fields(one.fields), ...(exchange.kind === 'websocket' ? [] : body(one.body, 'response')),
+  return [line(`${one.status} ${one.reason}`), fields(one.fields), ...(exchange.kind === 'websocket' ? [] : body(one.body, 'response', state)),
     ...trailers(one)];
 }
 
@@ -139,10 +139,11 @@ function trailers(one) {
   return one.trailers.length === 0 ? [] : [element('h3', {}, 'Trailers'), fields(one.trailers)];
 }
 
-function body(one, name) {
+function body(one, name, state) {
   if (one.length === 0) return [element('p', { class: 'note' }, 'No body.')];
   const facts = [size(one.length), one.type, one.coding ? `${one.coding}, ${one.decoding}: ${size(one.decodedLength)}` : '',
-    one.truncated ? `only the first ${size(one.kept)} are kept` : '', one.masked ? 'secrets masked' : '', one.utf8 === false ? 'not UTF-8' : ''];
+    one.truncated ? `only the first ${size(one.kept)} are kept` : '', one.masked ? 'secrets masked' : '',
+    one.kind === 'binary' && !one.withheld && !state.reveal ? 'secrets in bytes are not masked' : '', one.utf8 === false ? 'not UTF-8' : ''];
   const nodes = [element('h3', {}, 'Body'), element('p', { class: 'note' }, shown(facts.filter(Boolean).join(' · ')))];
   if (one.withheld) return [...nodes, element('p', { class: 'problem' }, shown(one.withheld), ' "Show secrets" shows it.')];
   const place = element('div');

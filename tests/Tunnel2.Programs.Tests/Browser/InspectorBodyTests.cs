@@ -21,11 +21,18 @@ public sealed class InspectorBodyTests(Chromium browser) : IClassFixture<Chromiu
                 byte[] answer = head.Target switch
                 {
                     "/json" => Encoding.ASCII.GetBytes(Json),
+                    "/binary" => [0x0A, 0x03, 0x61, 0x00, 0xFF],
                     "/deep" => Encoding.ASCII.GetBytes(new string('[', 3000) + new string(']', 3000)),
                     _ => [0x63, 0x61, 0x66, 0xE9],
                 };
+                var type = head.Target switch
+                {
+                    "/latin" => "text/plain",
+                    "/binary" => "application/x-protobuf",
+                    _ => "application/json",
+                };
                 await connection.WriteAsync(
-                    $"HTTP/1.1 200 OK\r\nContent-Type: {(head.Target == "/latin" ? "text/plain" : "application/json")}\r\n"
+                    $"HTTP/1.1 200 OK\r\nContent-Type: {type}\r\n"
                         + $"Content-Length: {answer.Length}\r\n\r\n");
                 await connection.WriteAsync(answer);
             }
@@ -54,6 +61,13 @@ public sealed class InspectorBodyTests(Chromium browser) : IClassFixture<Chromiu
                 }
                 """.ReplaceLineEndings("\n"),
                 await page.Page.Locator("#panel pre").Last.TextContentAsync());
+
+            await inspected.Tunnel.ExchangeAsync("/binary");
+            await Row(page, "/binary").ClickAsync();
+            await page.WaitForTextAsync("#panel", "secrets in bytes are not masked");
+            await page.Page.ClickAsync("#reveal");
+            await page.Page.Locator("#panel .note").Filter(new() { HasText = "application/x-protobuf" })
+                .Filter(new() { HasNotText = "not masked" }).WaitForAsync();
 
             await inspected.Tunnel.ExchangeAsync("/deep");
             await Row(page, "/deep").ClickAsync();
