@@ -42,6 +42,7 @@ internal sealed class NodeLink
     private long _failedAt;
     private long _usedAt;
     private bool _isStopped;
+    private bool _isForgotten;
 
     public NodeLink(
         NodeLocation location, NodeDialer dialer, UplinkHeartbeat heartbeat, NodeLinkMetrics metrics, TimeProvider timeProvider,
@@ -122,6 +123,29 @@ internal sealed class NodeLink
         }
     }
 
+    /// <summary>Begins to use the link.</summary>
+    /// <returns>False: it was given up.</returns>
+    public bool TryUse()
+    {
+        lock (_gate)
+        {
+            Volatile.Write(ref _usedAt, _timeProvider.GetTimestamp());
+            return !_isForgotten;
+        }
+    }
+
+    /// <summary>Gives the link up, where it has no connection and was not used for a while.</summary>
+    /// <returns>Whether it was given up: no connection is opened any more.</returns>
+    public bool TryForget(TimeSpan limit)
+    {
+        lock (_gate)
+        {
+            _isForgotten |= _dialling is null && _session is not { HasEnded: false }
+                && _timeProvider.GetElapsedTime(Volatile.Read(ref _usedAt)) > limit;
+            return _isForgotten;
+        }
+    }
+
     /// <summary>Ends all connections; no further one is opened.</summary>
     public void Stop()
     {
@@ -170,6 +194,11 @@ internal sealed class NodeLink
             if (_isStopped)
             {
                 return Task.FromResult("this node stops");
+            }
+
+            if (_isForgotten)
+            {
+                return Task.FromResult("it was given up just now");
             }
 
             if (_dialling is { } running)

@@ -12,6 +12,9 @@ internal sealed class NodeLinks : IDisposable
 {
     private static readonly TimeSpan _period = TimeSpan.FromSeconds(5);
 
+    /// <summary>How long a link without connections is remembered that no request needs: its node may be gone for good.</summary>
+    private static readonly TimeSpan _memory = TimeSpan.FromMinutes(10);
+
     private readonly ConcurrentDictionary<(string NodeId, string Address), NodeLink> _links = new();
     private readonly NodeDialer _dialer;
     private readonly UplinkHeartbeat _heartbeat;
@@ -36,6 +39,9 @@ internal sealed class NodeLinks : IDisposable
         _timer = timeProvider.CreateTimer(
             _ => faults.Run("links to nodes", static self => self.CloseIdle(), this), null, _period, _period);
     }
+
+    /// <summary>How many nodes are remembered.</summary>
+    public int Known => _links.Count;
 
     /// <summary>Cancelled by the next <see cref="MarkLeaving"/>.</summary>
     public CancellationToken Leaving => Volatile.Read(ref _leaving).Token;
@@ -168,11 +174,18 @@ internal sealed class NodeLinks : IDisposable
 
     private NodeLink LinkTo(in NodeLocation location)
     {
-        var link = _links.GetOrAdd(
-            (location.NodeId, location.LinkAddress),
-            static (_, make) => new NodeLink(
-                make.Location, make.Self._dialer, make.Self._heartbeat, make.Self._metrics, make.Self._timeProvider, make.Self._logger),
-            (Location: location, Self: this));
+        NodeLink link;
+        do
+        {
+            link = _links.GetOrAdd(
+                (location.NodeId, location.LinkAddress),
+                static (_, make) => new NodeLink(
+                    make.Location, make.Self._dialer, make.Self._heartbeat, make.Self._metrics, make.Self._timeProvider,
+                    make.Self._logger),
+                (Location: location, Self: this));
+        }
+        while (!link.TryUse());
+
         if (_isStopped)
         {
             // It came after the others were ended.
@@ -190,9 +203,13 @@ internal sealed class NodeLinks : IDisposable
 
     private void CloseIdle()
     {
-        foreach (var link in _links.Values)
+        foreach (var one in _links)
         {
-            link.CloseIdle(_idle);
+            one.Value.CloseIdle(_idle);
+            if (one.Value.TryForget(_memory))
+            {
+                _links.TryRemove(one);
+            }
         }
     }
 }
