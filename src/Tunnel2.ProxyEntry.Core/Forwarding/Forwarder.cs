@@ -486,14 +486,15 @@ internal sealed class Forwarder : IForwarder
             exchange,
             request,
             exchange.WriteErrorAsync(
-                error,
-                info.Status == StatusCodes.Status503ServiceUnavailable
-                    ? info.RetryAfterSeconds ?? RetryAfterSeconds
-                    : error == ProxyError.TooManyLogins
-                    ? request.NoteOf<AccessNote>()?.RetryAfterSeconds
-                    : error == ProxyError.PolicyRateLimit
-                    ? request.NoteOf<PolicyNote>()?.RetryAfterSeconds
-                    : null)).ConfigureAwait(false);
+                error, new ErrorDetails { RetryAfterSeconds = RetryAfter(request, info), Node = request.FailedAt })).ConfigureAwait(false);
         return RequestOutcome.Error;
     }
+
+    private static int? RetryAfter(ForwardedRequest request, ProxyErrorInfo info) => info switch
+    {
+        { Status: StatusCodes.Status503ServiceUnavailable } => info.RetryAfterSeconds ?? RetryAfterSeconds,
+        { Error: ProxyError.TooManyLogins } => request.NoteOf<AccessNote>()?.RetryAfterSeconds,
+        { Error: ProxyError.PolicyRateLimit } => request.NoteOf<PolicyNote>()?.RetryAfterSeconds,
+        _ => null,
+    };
 }

@@ -287,7 +287,7 @@ internal abstract class VisitorExchange
     public abstract ValueTask<UpgradedConnection> UpgradeAsync();
 
     /// <summary>Answers with an error of ProxyEntry's own; aborts when a response has begun.</summary>
-    public abstract Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds);
+    public abstract Task WriteErrorAsync(ProxyError error, ErrorDetails details);
 
     /// <summary>Answers in place of a service, before a response has begun.</summary>
     public abstract Task WriteAnswerAsync(ErrorResponse answer);

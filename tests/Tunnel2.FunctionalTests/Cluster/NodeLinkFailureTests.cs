@@ -277,8 +277,10 @@ public sealed class NodeLinkFailureTests
                 locator, null, "EntryId=e9", "Cluster:Listen=127.0.0.1:0", $"Cluster:Certificate={certificate}",
                 $"Cluster:Ca={Path.Combine(cluster.Folder, "ca.pem")}", "Timeouts:Park=off");
             await using var visitor = await RawHttpClient.ConnectAsync(front.Http);
-            var (head, _) = await visitor.ExchangeAsync("/", ClusterFixture.Host);
+            var (head, body) = await visitor.ExchangeAsync("/", ClusterFixture.Host);
             Assert.Equal((503, "node-unreachable"), (head.StatusCode, head["Tunnel2-Error"]));
+            Assert.Contains("node=\"e1\"", head["Proxy-Status"], StringComparison.Ordinal);
+            Assert.Contains("\"node\": \"e1\"", body.Text, StringComparison.Ordinal);
             await cluster.Owner.Log.WaitForAsync(LinkRefused);
             var line = Assert.Single(cluster.Owner.Log.All, static line => line.EventId == LinkRefused);
             Assert.Contains(

@@ -308,9 +308,9 @@ internal sealed class ScriptedVisitor : VisitorExchange
         return new(Upgrade!);
     }
 
-    public override async Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    public override async Task WriteErrorAsync(ProxyError error, ErrorDetails details)
     {
-        Add(retryAfterSeconds is { } seconds ? $"error {error}, again in {seconds} s" : $"error {error}");
+        Add(details.RetryAfterSeconds is { } seconds ? $"error {error}, again in {seconds} s" : $"error {error}");
         _hasStarted = true;
         await TakeAsync();
     }

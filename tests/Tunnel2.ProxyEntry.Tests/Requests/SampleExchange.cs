@@ -84,7 +84,7 @@ internal sealed class SampleExchange : VisitorExchange
 
     public override ValueTask<UpgradedConnection> UpgradeAsync() => throw new NotSupportedException();
 
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds) => throw new NotSupportedException();
+    public override Task WriteErrorAsync(ProxyError error, ErrorDetails details) => throw new NotSupportedException();
 
     public override Task WriteAnswerAsync(ErrorResponse answer) => throw new NotSupportedException();
 

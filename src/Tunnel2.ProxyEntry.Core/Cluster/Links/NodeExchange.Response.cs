@@ -132,7 +132,7 @@ internal sealed partial class NodeExchange
     }
 
     /// <inheritdoc/>
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    public override Task WriteErrorAsync(ProxyError error, ErrorDetails details)
     {
         if (error is ProxyError.AgentOffline or ProxyError.UnknownName
             || ((_facts & NodeRequestFacts.HasOther) != 0 && !_hasBody && IsUntouched(error)))
@@ -152,7 +152,7 @@ internal sealed partial class NodeExchange
         }
 
         return WriteAnswerAsync(
-            ErrorResponses.Get(error, format, new ErrorDetails { RetryAfterSeconds = retryAfterSeconds, Node = _node }),
+            ErrorResponses.Get(error, format, details with { Node = _node }),
             ProxyErrorCatalog.Get(error).Status);
     }
 

@@ -347,15 +347,14 @@ internal sealed class HttpContextExchange : VisitorExchange
 
     /// <inheritdoc/>
     /// <remarks>A gRPC client knows what the service's own reset means; in place of it an error of ours would say less.</remarks>
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    public override Task WriteErrorAsync(ProxyError error, ErrorDetails details)
     {
         if (ResetCode is not null && !_http.Response.HasStarted && _http.Request.ErrorFormat() == ErrorBodyFormat.Grpc && TryReset())
         {
             return Task.CompletedTask;
         }
 
-        return _http.WriteProxyErrorAsync(
-            error, retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds }, Extras);
+        return _http.WriteProxyErrorAsync(error, details, Extras);
     }
 
     /// <inheritdoc/>

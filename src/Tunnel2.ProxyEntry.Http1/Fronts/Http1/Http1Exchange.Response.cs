@@ -196,12 +196,9 @@ internal sealed partial class Http1Exchange
     }
 
     /// <inheritdoc/>
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    public override Task WriteErrorAsync(ProxyError error, ErrorDetails details)
     {
-        var answer = ErrorResponses.Get(
-            error,
-            ErrorAnswer.Format(Parser, _head.Span),
-            retryAfterSeconds is null ? default : new ErrorDetails { RetryAfterSeconds = retryAfterSeconds });
+        var answer = ErrorResponses.Get(error, ErrorAnswer.Format(Parser, _head.Span), details);
         return WriteAnswerAsync(answer, ProxyErrorCatalog.Get(error).Status);
     }
 

@@ -67,7 +67,7 @@ internal sealed class WebSocketUplinks
         if (error is { } refused)
         {
             ProxyEntryLog.WebSocketUplinkRefused(_logger, name, ProxyErrorCatalog.Get(refused).Code);
-            await exchange.WriteErrorAsync(refused, null).ConfigureAwait(false);
+            await exchange.WriteErrorAsync(refused, default).ConfigureAwait(false);
             return;
         }
 

@@ -137,7 +137,7 @@ internal sealed class RawExchange(RawConnection connection, RawTarget target, Fo
     }
 
     /// <inheritdoc/>
-    public override Task WriteErrorAsync(ProxyError error, int? retryAfterSeconds)
+    public override Task WriteErrorAsync(ProxyError error, ErrorDetails details)
     {
         Refusal = null;
         return connection.RefuseAsync(error);

@@ -190,7 +190,7 @@ public sealed class Http1ConnectionTests
         await using var front = new FrontFixture(async (exchange, _) =>
         {
             Start(exchange, 200, ("Content-Length", "10"), ("X-Backend", "1"));
-            await exchange.WriteErrorAsync(ProxyError.BackendClosed, null);
+            await exchange.WriteErrorAsync(ProxyError.BackendClosed, default);
         });
         await front.SendAsync("GET / HTTP/1.1\r\nHost: h\r\nAccept: text/html\r\n\r\n");
         var answer = await front.ReceiveAsync("</html>\n");
@@ -234,7 +234,7 @@ public sealed class Http1ConnectionTests
         {
             Assert.False(Start(exchange, 200, ("X", "a\r\nEvil: b")));
             Assert.False(Start(exchange, 200, ("X Y", "a")));
-            await exchange.WriteErrorAsync(ProxyError.BackendProtocol, null);
+            await exchange.WriteErrorAsync(ProxyError.BackendProtocol, default);
         });
         await front.SendAsync("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
         var answer = await front.ReceiveAsync("\r\n\r\n");

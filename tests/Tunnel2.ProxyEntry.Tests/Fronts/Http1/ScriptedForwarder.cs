@@ -17,7 +17,7 @@ internal sealed class ScriptedForwarder(Func<VisitorExchange, ForwardedRequest, 
         if (exchange.Fault is { } fault)
         {
             Refused.Add(fault);
-            return new ValueTask(exchange.WriteErrorAsync(fault, null));
+            return new ValueTask(exchange.WriteErrorAsync(fault, default));
         }
 
         return script(exchange, request);

@@ -78,7 +78,8 @@ public sealed class RawFrontTests
     [InlineData(nameof(ProxyError.UnknownName))]
     public async Task A_connection_that_leads_nowhere_is_reset(string error)
     {
-        var visitor = await RunAsync(_tcp, (exchange, _) => new ValueTask(exchange.WriteErrorAsync(Enum.Parse<ProxyError>(error), null)));
+        var visitor = await RunAsync(
+            _tcp, (exchange, _) => new ValueTask(exchange.WriteErrorAsync(Enum.Parse<ProxyError>(error), default)));
         Assert.True(visitor.IsAborted);
     }
 
@@ -88,7 +89,8 @@ public sealed class RawFrontTests
     [InlineData(nameof(ProxyError.BackendRefused), 80)]
     public async Task One_of_TLS_gets_an_alert_that_says_why(string error, int alert)
     {
-        var visitor = await RunAsync(_tls, (exchange, _) => new ValueTask(exchange.WriteErrorAsync(Enum.Parse<ProxyError>(error), null)));
+        var visitor = await RunAsync(
+            _tls, (exchange, _) => new ValueTask(exchange.WriteErrorAsync(Enum.Parse<ProxyError>(error), default)));
         var bytes = Encoding.Latin1.GetBytes(await visitor.ReceiveAllAsync());
         Assert.Equal((7, 21, 2, alert, false), (bytes.Length, bytes[0], bytes[5], bytes[6], visitor.IsAborted));
     }
