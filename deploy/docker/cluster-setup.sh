@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes what the containers of the profile `cluster` have to know of each other, once. Each gets what is its own, in a volume of its own.
 #   /run/tunnel2-ca           stays here: the authority of the cluster with its key
-#   /run/tunnel2-nodes/nN     a node's: appsettings.json, uplink.pem, cluster/ca.pem, cluster/nN.pem, admin-token, metrics-token
+#   /run/tunnel2-nodes/nN     a node's: appsettings.json, uplink.pem, cluster/{ca.pem,secret,nN.pem}, admin-token, metrics-token
 #   /run/tunnel2-agent        the agents': token, fingerprint
 #   /run/tunnel2-observe      Prometheus': token
 set -eu
@@ -24,7 +24,7 @@ if [ ! -s "$ca/done" ]; then
     for node in n1 n2 n3; do
         mkdir -p "$nodes/$node/cluster"
         cp "$ca/uplink.pem" "$ca/admin-token" "$ca/metrics-token" "$nodes/$node/"
-        cp "$ca/cluster/ca.pem" "$ca/cluster/$node.pem" "$nodes/$node/cluster/"
+        cp "$ca/cluster/ca.pem" "$ca/cluster/secret" "$ca/cluster/$node.pem" "$nodes/$node/cluster/"
         cat >"$nodes/$node/appsettings.json" <<JSON
 {
   "Tunnel2": {
