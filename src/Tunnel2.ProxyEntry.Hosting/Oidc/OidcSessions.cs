@@ -65,18 +65,26 @@ internal sealed class OidcSessions(IDataProtectionProvider protection, TimeProvi
     }
 
     /// <summary>Ends a session, so that a copy of its cookie opens nothing either.</summary>
-    public void End(OidcGate gate, string tunnel, string cookie)
+    /// <returns>The session; null: it was not sealed here for this place.</returns>
+    public OidcSession? End(OidcGate gate, string tunnel, string cookie)
     {
-        if (TryOpen(gate, tunnel, cookie) is not { } session)
+        var session = TryOpen(gate, tunnel, cookie);
+        if (session is not null)
         {
-            return;
+            End(session.Id);
         }
 
+        return session;
+    }
+
+    /// <summary>Ends the session of this number, so that its cookie opens nothing.</summary>
+    public void End(string id)
+    {
         lock (_gate)
         {
-            if (_ended.TryAdd(session.Id, true))
+            if (_ended.TryAdd(id, true))
             {
-                _endedOrder.Enqueue(session.Id);
+                _endedOrder.Enqueue(id);
                 if (_endedOrder.Count > Most)
                 {
                     _ended.TryRemove(_endedOrder.Dequeue(), out _);

@@ -2,11 +2,13 @@ using System.Collections.Frozen;
 using System.Text;
 using Microsoft.AspNetCore.Authentication;
 using Microsoft.IdentityModel.Tokens;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Diagnostics;
 using Tunnel2.ProxyEntry.Errors;
+using Tunnel2.ProxyEntry.Sharing;
 
 namespace Tunnel2.ProxyEntry.Oidc;
 
@@ -19,13 +21,21 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     private readonly FrozenDictionary<string, OidcGate> _gates;
     private readonly ServiceProvider? _services;
     private readonly OidcSessions? _sessions;
+    private readonly SharedSignOuts? _signOuts;
     private readonly TimeProvider _time;
     private readonly OncePerSecond _lines;
     private readonly ILogger _logger;
     private readonly SemaphoreSlim _places = new(Math.Max(1, Environment.ProcessorCount / 2));
 
+    /// <param name="settings">Have the gates.</param>
+    /// <param name="time">The clock.</param>
+    /// <param name="faults">Counts faults of what runs beside the visits.</param>
+    /// <param name="logger">Where to log.</param>
+    /// <param name="shared">What the nodes of a cluster share; null: this process is alone.</param>
     /// <exception cref="IOException">The keys of sessions cannot be kept.</exception>
-    public OidcSignIn(ProxyEntrySettings settings, TimeProvider time, ILogger<OidcSignIn> logger)
+    public OidcSignIn(
+        ProxyEntrySettings settings, TimeProvider time, ContainedFaults faults, ILogger<OidcSignIn> logger,
+        ISharedDocuments? shared = null)
     {
         _time = time;
         _logger = logger;
@@ -36,6 +46,11 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         {
             _services = OidcServices.Create(settings, _gates.Values, time);
             _sessions = _services.GetRequiredService<OidcSessions>();
+
+            // Without the secret no session of another node can be opened here.
+            _signOuts = shared is null || settings.Cluster.Secret is null
+                ? null
+                : new SharedSignOuts(_sessions, shared, settings.StateFolder, time, faults, logger);
         }
     }
 
@@ -92,6 +107,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     /// <inheritdoc/>
     public void Dispose()
     {
+        _signOuts?.Dispose();
         _services?.Dispose();
         _places.Dispose();
     }
@@ -212,9 +228,9 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
     private ErrorResponse LogOut(OidcGate gate, string tunnel, string cookies)
     {
         var value = SignInCookie.Find(Encoding.Latin1.GetBytes(cookies));
-        if (!value.IsEmpty)
+        if (!value.IsEmpty && _sessions!.End(gate, tunnel, Encoding.ASCII.GetString(value)) is { } session)
         {
-            _sessions!.End(gate, tunnel, Encoding.ASCII.GetString(value));
+            _ = _signOuts?.ShareAsync(session);
         }
 
         return OidcPages.LoggedOut;

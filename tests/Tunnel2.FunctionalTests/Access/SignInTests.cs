@@ -8,6 +8,7 @@ using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.FunctionalTests.Fronts;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Access.Keys;
 using Tunnel2.ProxyEntry.Access.Oidc;
@@ -350,7 +351,7 @@ public sealed class SignInTests
 
         var loaded = SettingsLoader.Load(new ConfigurationBuilder().AddInMemoryCollection(settings).Build());
         Assert.True(loaded.IsValid, SettingsErrorFormatter.Format(loaded.Errors));
-        return new OidcSignIn(loaded.Settings, TimeProvider.System, logger ?? NullLogger<OidcSignIn>.Instance);
+        return new OidcSignIn(loaded.Settings, TimeProvider.System, new ContainedFaults(), logger ?? NullLogger<OidcSignIn>.Instance);
     }
 
     private static AgentOptions With(AgentOptions options) => options with { Access = new AccessRules { Gate = "staff" } };

@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Logging.Abstractions;
+using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Access.Oidc;
 using Tunnel2.ProxyEntry.Errors;
 using Tunnel2.ProxyEntry.Limits;
@@ -27,7 +28,7 @@ public sealed class OidcSignInTests : IDisposable
             $"StateFolder={Path.Combine(_folder.FullName, "state")}", .. GateOf("staff", stalled.Port), .. GateOf("guests", other.Port),
         ]);
         var time = new ManualTimeProvider();
-        using var gates = new OidcSignIn(settings, time, NullLogger<OidcSignIn>.Instance);
+        using var gates = new OidcSignIn(settings, time, new ContainedFaults(), NullLogger<OidcSignIn>.Instance);
         List<Task<(ErrorResponse? Answer, ProxyError Error)>> held = [];
         var visitors = 0;
         for (var tunnel = 0; held.Count < OidcGate.MostVisits; tunnel++)
