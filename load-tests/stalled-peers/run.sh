@@ -6,7 +6,7 @@
 #
 #   load-tests/stalled-peers/run.sh [h1-down|h2-down|h1-up|h2-up|mix|slow ...]    default: all
 #   --nginx (two hops of nginx without buffering in the place of Tunnel2, for comparison; HTTP/1.1 alone)
-#   --kernel-buffers (the service's send buffers grow as the kernel lets them, to 4 MB: with --peers 2000 the machine's memory for all of TCP is short)
+#   --kernel-buffers (h1-down: buffers grow as the kernel lets them, the service's to 4 MB, so the machine's memory for all of TCP becomes short)
 #   --peers N (1000), --uplinks N (auto), --requests N (2000), --again (who is cut comes back at once), --setting=--Tunnel2:Key=value, --keep (the log)
 # Needs Debian's nginx-light and python3.
 set -euo pipefail

@@ -9,6 +9,7 @@ KINDS = ("h1-down", "h2-down", "h1-up", "h2-up")
 # Of peers, and below of the service: elsewhere it would be another machine's memory, here the kernel's limit for all of TCP (tcp_mem) counts
 # it, and beyond that limit the kernel drops what any process sends.
 SEND_BUFFER = 128 * 1024
+KERNEL_BUFFERS = False  # all buffers grow as the kernel lets them
 PIECE = b"z" * 65536
 STREAMS = 70  # of one HTTP/2 connection
 
@@ -61,13 +62,14 @@ class Http1Peer:
 
     def __init__(self, port, kind, number):
         self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        if not KERNEL_BUFFERS:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setblocking(False)
         self.sends = kind == "h1-up"
         self.streams, self.moved = 1, 0
-        head = b"POST /noread HTTP/1.1\r\nHost: %s\r\nContent-Length: 50000000\r\n\r\n" if self.sends else b"GET /%s HTTP/1.1\r\nHost: %%s\r\n\r\n" % (b"big" if number % 2 else b"middle")
+        head = b"POST /noread HTTP/1.1\r\nHost: %s\r\nContent-Length: 50000000\r\n\r\n" if self.sends else b"GET /%s HTTP/1.1\r\nHost: %%s\r\n\r\n" % (b"big" if number % 2 or KERNEL_BUFFERS else b"middle")
         self.socket.send(head % HOST)
 
     def pump(self):
@@ -336,7 +338,7 @@ def run(mode, options):
     os.chmod(work, 0o755)
     with open(f"{work}/nginx.conf", "w") as file:
         file.write(NGINX % {"w": work, "service": service, "answer": answer, "deaf": deaf_port,
-                            "sends": "" if options.kernel_buffers else f" sndbuf={SEND_BUFFER}"})
+                            "sends": "" if KERNEL_BUFFERS else f" sndbuf={SEND_BUFFER}"})
     log = open(f"{work}/log", "w")
     reports = multiprocessing.Queue()
     others = [multiprocessing.Process(target=deaf, args=(deaf_port,), daemon=True)]
@@ -418,6 +420,8 @@ def main():
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--setting", action="append", default=[])
     options = parser.parse_args()
+    global KERNEL_BUFFERS
+    KERNEL_BUFFERS = options.kernel_buffers
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     results = [run(mode, options) for mode in options.modes]
