@@ -23,7 +23,7 @@ internal static class DoctorCommand
     private const int FewFiles = 4096;
     private const string Upstream = "<upstream>";
     private const string NoUrl =
-        "not looked at, nor name and clock: the token is for certain names, and a session with another one learns no public URL";
+        "not looked at, nor the name: the token is for certain names, and a session with another one learns no public URL";
 
     private static readonly TimeSpan _patience = TimeSpan.FromSeconds(5);
 
@@ -62,6 +62,10 @@ internal static class DoctorCommand
                 publicHost = called.Host;
                 string? owner = name is null ? null : await FindOwnAgentAsync(console, name, stop);
                 findings.AddRange(await PublicLook.RunAsync(called, name, owner, console.Time, stop));
+            }
+            else
+            {
+                findings.Add(await PublicLook.RunForClockAsync(VisitorsAddress(options), console.Time, stop));
             }
         }
         catch (IOException exception)
@@ -223,6 +227,10 @@ internal static class DoctorCommand
         IReadOnlyList<AgentReport> agents = await StatusReader.ReadAsync(console.Environment, console.Time, stop);
         return agents.FirstOrDefault(agent => agent.Tunnels.Any(tunnel => tunnel.Name == name)) is { } own ? $"{own.ProcessId}" : null;
     }
+
+    /// <summary>Where the server answers visitors of any name: as agents over WebSocket find it.</summary>
+    private static Uri VisitorsAddress(AgentOptions options) =>
+        new($"{(options.Tls is null ? Uri.UriSchemeHttp : Uri.UriSchemeHttps)}://{options.ServerOn(UplinkWay.WebSocket)}/");
 
     /// <summary>The URL of another name of the same server.</summary>
     private static Uri WithName(Uri url, string name)

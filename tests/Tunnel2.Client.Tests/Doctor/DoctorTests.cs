@@ -319,23 +319,67 @@ public sealed class DoctorTests
     }
 
     /// <summary>The usual token: 'token create --name web' makes one that is for that name alone.</summary>
-    [Fact]
-    public async Task What_a_token_for_certain_names_keeps_from_being_looked_at_is_said()
+    [Theory]
+    [InlineData(0, 0, "ok       clock    this machine's clock and the server's differ by 0 s")]
+    [InlineData(4000, 5, "wrong    clock    this machine's clock and the server's differ by 345600000 s")]
+    public async Task Where_a_token_for_certain_names_keeps_the_public_URL_unknown_the_clock_is_looked_at(int days, int exitCode, string line)
     {
         using var output = new StringWriter { NewLine = "\n" };
+        await using var uplinks = RawTcpServer.Start(static _ => Task.CompletedTask);
+        await using var server = RawTcpServer.Start(static async connection =>
+        {
+            Assert.NotEqual(0, await connection.Socket.ReceiveAsync(new byte[4096]));
+            await connection.Socket.SendAsync(Encoding.ASCII.GetBytes(
+                "HTTP/1.1 404 Not Found\r\nTunnel2-Error: unknown-host\r\nDate: Mon, 23 Nov 2026 12:00:00 GMT\r\n"
+                    + "Content-Length: 0\r\n\r\n"));
+        });
         int code = await AgentCli.RunAsync(
-            ["doctor", "--server", "127.0.0.1:1", "--name", "web", "--token", "right"], static _ => null,
+            [
+                "doctor", "--server", $"127.0.0.1:{uplinks.Port}", "--public-port", $"{server.Port}", "--name", "web", "--token", "right",
+            ],
+            static _ => null,
             _ => new Runner((_, events) =>
             {
                 events.ConnectionEnded(ConnectionEnd.RejectedPermanently(
                     new Rejection(RejectionReason.NameNotAllowed, nameof(RejectionReason.NameNotAllowed), "")));
                 return Task.FromResult(3);
             }),
-            output, TextWriter.Null, TestContext.Current.CancellationToken);
+            output, TextWriter.Null, TestContext.Current.CancellationToken,
+            time: new ManualTimeProvider(_now.AddDays(days)));
 
         Assert.Contains("ok       token    the server accepts it\n", output.ToString(), StringComparison.Ordinal);
-        Assert.Contains("skipped  public   not looked at, nor name and clock: ", output.ToString(), StringComparison.Ordinal);
-        Assert.Equal(5, code);
+        Assert.Contains("skipped  public   not looked at, nor the name: ", output.ToString(), StringComparison.Ordinal);
+        Assert.Contains(line + "\n", output.ToString(), StringComparison.Ordinal);
+        Assert.Equal(exitCode, code);
+    }
+
+    [Fact]
+    public async Task Where_the_server_cannot_be_called_the_clock_is_not_looked_at()
+    {
+        using var refused = new RefusedPort();
+        Finding finding = await PublicLook.RunForClockAsync(
+            new Uri($"http://127.0.0.1:{refused.Port}/"), TimeProvider.System, TestContext.Current.CancellationToken);
+        Assert.Equal(("clock", "skipped"), (finding.Name, finding.Word));
+        Assert.StartsWith(
+            $"not looked at: http://127.0.0.1:{refused.Port} cannot be called from here: ", finding.Message, StringComparison.Ordinal);
+    }
+
+    /// <summary>So it is for each name after the server's start, and for the names of the settings at any time.</summary>
+    [Theory]
+    [InlineData("agent-offline", "ok", "no agent has 'web' now")]
+    [InlineData("unknown-name", "ok", "no agent has 'web'")]
+    [InlineData("backend-refused", "warning", "an agent has 'web'")]
+    public async Task A_name_that_is_known_without_an_agent_is_not_called_another_agents(string error, string state, string message)
+    {
+        await using var server = RawTcpServer.Start(async connection =>
+        {
+            Assert.NotEqual(0, await connection.Socket.ReceiveAsync(new byte[4096]));
+            await connection.Socket.SendAsync(Encoding.ASCII.GetBytes(
+                $"HTTP/1.1 503 Service Unavailable\r\nTunnel2-Error: {error}\r\nContent-Length: 0\r\n\r\n"));
+        });
+        var findings = await PublicLook.RunAsync(
+            new Uri($"http://web.localhost:{server.Port}/"), "web", null, TimeProvider.System, TestContext.Current.CancellationToken);
+        Assert.Equal(("name", state, message), (findings[^1].Name, findings[^1].Word, findings[^1].Message));
     }
 
     private static async Task ServeAsync(TcpListener listener, string line, string body, CancellationToken stop)
