@@ -44,7 +44,7 @@ internal static class ErrorResponses
         };
         if (format == ErrorBodyFormat.Html)
         {
-            headers.Add(new("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"));
+            headers.Add(new("Content-Security-Policy", ErrorPage.ContentSecurityPolicy));
         }
 
         if (info.Challenge is { } challenge)

@@ -135,7 +135,7 @@ internal sealed class OidcSignIn : ISignIn, IDisposable
         if (path == SignInPaths.Logout && (isRead || visit.Method == "POST"))
         {
             // A page of another site must not end a session by an image.
-            return visit.IsCrossSite ? (null, ProxyError.SignInFailed) : (LogOut(gate, tunnel, visit.Cookies), default);
+            return (visit.IsCrossSite ? OidcPages.NotLoggedOut : LogOut(gate, tunnel, visit.Cookies), default);
         }
 
         if (!isRead || path is not (SignInPaths.Login or SignInPaths.Callback))

@@ -320,6 +320,26 @@ public sealed class SignInTests
         Assert.Contains("no gate staff", end.Message, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("/.tunnel2/logout", false, 200, "Sign in again", "/.tunnel2/login?to=%2F")]
+    [InlineData("/.tunnel2/logout", true, 403, "You are not signed out", "/.tunnel2/logout")]
+    [InlineData("/.tunnel2/other", false, 404, "There is no such page here", "/")]
+    public async Task The_pages_of_a_gate_lead_on(string target, bool isCrossSite, int status, string words, string link)
+    {
+        await using var provider = new TestProvider();
+        using var folder = new TemporaryFolder();
+        using var gates = await GatesAsync(provider, folder, "state");
+        var (answer, error) = await gates.ServeAsync(
+            new SignInPlace("staff", "web"), new SignInVisit("GET", "web.localhost", target, "", isCrossSite, default));
+        Assert.Equal((status, default), (answer!.Status, error));
+        Assert.Equal(["text/html; charset=utf-8"], Values(answer, "Content-Type"));
+        Assert.Single(Values(answer, "Content-Security-Policy"));
+        Assert.Equal(status == 200, Values(answer, "Set-Cookie").Any());
+        var page = Encoding.UTF8.GetString(answer.Body.Span);
+        Assert.Contains(words, page, StringComparison.Ordinal);
+        Assert.Contains($"<a href=\"{link}\">", page, StringComparison.Ordinal);
+    }
+
     private static Task<(ErrorResponse? Answer, ProxyError Error)> VisitAsync(OidcSignIn node, string target, string sent) =>
         node.ServeAsync(
             new SignInPlace("staff", "web"), new SignInVisit("GET", "web.localhost", target, sent, IsCrossSite: false, default));
