@@ -82,7 +82,8 @@ internal sealed class SessionsApi(
         problem = found.Count == 0 ? NoSession
             : found.Count == 1 ? null
             : ApiAnswer.Problem(
-                StatusCodes.Status409Conflict, "several-sessions", "Several agents share this name: say which session with 'session'.");
+                StatusCodes.Status409Conflict, "several-sessions",
+                "Several agents share this name: say which session is meant, with 'session' (tunnel2-entry: --session).");
         return problem is null ? found[0] : null;
     }
 

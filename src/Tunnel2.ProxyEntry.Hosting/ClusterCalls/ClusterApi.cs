@@ -138,7 +138,8 @@ internal sealed class ClusterApi(
         {
             await call.FailAsync(
                 StatusCodes.Status409Conflict, "several-sessions",
-                "Several sessions have this name: say which one with 'session', or with 'node'.").ConfigureAwait(false);
+                "Several sessions have this name: say which one is meant, with 'session' (tunnel2-entry: --session) "
+                + "or 'node'.").ConfigureAwait(false);
         }
         else if (found is not [var one] || one.Document() is not { } session)
         {

@@ -89,7 +89,7 @@ internal static class SessionsCommand
             output,
             [
                 .. page.Nodes is null ? [] : (string[])["NODE"],
-                "NAME", "SESSION", "AGENT", "KIND", "STATE", "UPLINKS", "OPEN", "SINCE", "URL",
+                "NAME", "SESSION", "AGENT", "KIND", "STATE", "POOL", "UPLINKS", "OPEN", "SINCE", "URL",
             ],
             sessions.Select(session => (string[])
             [
@@ -98,13 +98,21 @@ internal static class SessionsCommand
                 session.SessionId,
                 session.Agent,
                 session.Kind,
-                session.Pool is { Healthy: false } ? session.State + ", unhealthy" : session.State,
+                session.State,
+                session.Pool is { } pool ? Words(pool) : "",
                 session.Uplinks.Count.ToString(CultureInfo.InvariantCulture),
                 session.OpenStreams.ToString(CultureInfo.InvariantCulture),
                 session.Since.UtcDateTime.ToString("u", CultureInfo.InvariantCulture),
                 session.Urls is [var url, ..] ? url : "",
             ]));
     }
+
+    /// <summary>What the pool gives the agent: everything that is not usual about it.</summary>
+    private static string Words(PoolMemberInfo pool) =>
+        !pool.Healthy ? "unhealthy"
+        : pool.Spared ? "spared"
+        : pool.Share < 100 ? FormattableString.Invariant($"slow start, {pool.Share} %")
+        : "healthy";
 
     private static void Append(StringBuilder query, string parameter, string? value)
     {

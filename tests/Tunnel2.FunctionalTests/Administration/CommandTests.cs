@@ -1,5 +1,8 @@
 using System.Text.Json;
+using System.Text.RegularExpressions;
+using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Pools;
 using Tunnel2.FunctionalTests.Processes;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.TestUtilities;
@@ -43,7 +46,7 @@ public sealed class CommandTests : IDisposable
         await using var entry = await EntryFixture.StartAsync();
         await using var agent = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, backend.Port));
         var lines = (await RunAsync(entry, "sessions", "list", "--name", "w*")).Output.Split('\n');
-        Assert.Matches("^NAME +SESSION +AGENT +KIND +STATE +UPLINKS +OPEN +SINCE +URL$", lines[0]);
+        Assert.Matches("^NAME +SESSION +AGENT +KIND +STATE +POOL +UPLINKS +OPEN +SINCE +URL$", lines[0]);
         Assert.Matches("^web +[0-9a-f]{8} +anonymous +http +serving +[0-9]+ +0 +20.+Z +http://web.localhost:[0-9]+$", lines[1]);
         using (var list = JsonDocument.Parse((await RunAsync(entry, "sessions", "list", "--agent", "nobody", "--json")).Output))
         {
@@ -56,6 +59,25 @@ public sealed class CommandTests : IDisposable
         Assert.Equal((0, "web was ended; its agent may connect again\n", ""), await RunAsync(entry, "sessions", "kick", "web"));
         await agent.Events.ReadyCount.WaitForAsync(3);
         Assert.Equal(1, (await RunAsync(entry, "sessions", "kick", "none")).Code);
+    }
+
+    [Fact]
+    public async Task Agents_that_share_a_name_are_listed_with_their_health_and_one_is_named_by_its_flag()
+    {
+        await using var pool = await PooledAgents.StartAsync(2, [], static options => options with
+        {
+            Health = new HealthCheck("/check") { Interval = TimeSpan.FromMilliseconds(50), Failures = 1, Successes = 1 },
+        });
+        await pool.UntilHealthyAsync(2);
+        pool.Services[0].IsWell = false;
+        await pool.UntilHealthyAsync(1);
+        var lines = (await RunAsync(pool.Entry, "sessions", "list")).Output.Split('\n');
+        Assert.Single(lines, static line => line.Contains(" serving  unhealthy ", StringComparison.Ordinal));
+        Assert.Single(lines, static line => Regex.IsMatch(line, " serving +(healthy|slow start, [0-9]+ %) "));
+
+        var (code, _, error) = await RunAsync(pool.Entry, "sessions", "drain", "web");
+        Assert.Equal(1, code);
+        Assert.Contains("--session", error, StringComparison.Ordinal);
     }
 
     [Fact]
