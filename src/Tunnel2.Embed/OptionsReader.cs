@@ -11,6 +11,7 @@ namespace Tunnel2.Embed;
 internal static class OptionsReader
 {
     private const string ServerFlag = "--server";
+    private static readonly string[] _agentSchemes = ["tls://", "tcp://", "wss://", "ws://"];
     private const string ServiceFlag = "<upstream>";
     private const int MostProxies = 16;
 
@@ -82,7 +83,16 @@ internal static class OptionsReader
         bool isHttps = server.StartsWith("https://", StringComparison.OrdinalIgnoreCase);
         if (!isHttps && !server.StartsWith("http://", StringComparison.OrdinalIgnoreCase))
         {
-            return input.Give(ServerFlag, server, "Server");
+            if (!server.Contains("://", StringComparison.Ordinal)
+                || _agentSchemes.Any(scheme => server.StartsWith(scheme, StringComparison.OrdinalIgnoreCase)))
+            {
+                return input.Give(ServerFlag, server, "Server");
+            }
+
+            mistakes.Add(
+                "Server: begins with a scheme that does not belong here; give a URL such as https://tunnel.example.com, or host:port, with "
+                    + "tls://, tcp://, wss:// or ws:// in front if it must be");
+            return input;
         }
 
         string rest = server[(server.IndexOf("://", StringComparison.Ordinal) + 3)..];

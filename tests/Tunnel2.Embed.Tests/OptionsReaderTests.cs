@@ -40,6 +40,14 @@ public sealed class OptionsReaderTests
     }
 
     [Fact]
+    public void Another_scheme_is_refused_with_those_that_belong_there()
+    {
+        var exception = Assert.Throws<Tunnel2OptionsException>(() => Read("ftp://tunnel.example.com", new Tunnel2EmbedOptions()));
+        Assert.Contains("https://", Assert.Single(exception.Failures), StringComparison.Ordinal);
+        Assert.Contains("tls://", exception.Failures[0], StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void All_options_reach_the_agent()
     {
         var options = new Tunnel2EmbedOptions
