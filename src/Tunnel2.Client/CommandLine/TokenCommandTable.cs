@@ -44,6 +44,7 @@ internal static class TokenCommandTable
                 {
                     Default = "unlimited",
                 },
+                new("--keep", "", "changes nothing: as for tunnel2-entry, where it says that the server keeps the token"),
                 new("--expires", "WHEN", $"when it ends: {MomentText.Forms}") { Default = "never" },
                 .. _server,
                 json,

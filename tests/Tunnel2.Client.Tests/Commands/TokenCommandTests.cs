@@ -35,7 +35,7 @@ public sealed class TokenCommandTests : IDisposable
         _variables["TUNNEL2_ADMIN_TOKEN"] = "admin-secret";
         _variables["TUNNEL2_ADMIN_URL"] = $"http://127.0.0.1:{server.Port}";
         Assert.Equal(0, await RunAsync(
-            "token create --name ci --agent build --names ci-*,web --tier pro --expires 2030-01-31"));
+            "token create --keep --name ci --agent build --names ci-*,web --tier pro --expires 2030-01-31"));
         Assert.StartsWith("POST /api/v1/tokens HTTP/1.1\r\n", _head, StringComparison.Ordinal);
         Assert.Contains("Authorization: Bearer admin-secret\r\n", _head, StringComparison.Ordinal);
         using JsonDocument sent = JsonDocument.Parse(_body);
