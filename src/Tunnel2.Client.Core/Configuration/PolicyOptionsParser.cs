@@ -14,7 +14,7 @@ internal static class PolicyOptionsParser
     /// <returns>Everything that is wrong with it, in one line; null: nothing.</returns>
     public static string? Read(string text, ref AgentOptions options)
     {
-        var isInline = text.StartsWith('[') || text.StartsWith('{');
+        var isInline = IsInline(text);
         byte[] bytes;
         if (isInline)
         {
@@ -37,6 +37,9 @@ internal static class PolicyOptionsParser
         options = options with { Access = (options.Access ?? new AccessRules()) with { Policy = policy.Text } };
         return null;
     }
+
+    /// <summary>Whether a value has the rows themselves, and names no file.</summary>
+    internal static bool IsInline(string text) => text.StartsWith('[') || text.StartsWith('{');
 
     /// <summary>Reads a file, up to a limit.</summary>
     /// <returns>Why it cannot be read; null: it is read.</returns>

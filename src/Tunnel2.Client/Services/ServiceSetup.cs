@@ -187,7 +187,8 @@ internal sealed class ServiceSetup
     {
         foreach (AgentSetting setting in AgentSettingTable.All.Where(static setting => setting.Value == "FILE"))
         {
-            if (tunnel.Input[setting.Flag] is not { } file || !IsFromFile(tunnel, setting.Flag))
+            if (tunnel.Input[setting.Flag] is not { } file || !IsFromFile(tunnel, setting.Flag)
+                || (setting.IsTable && PolicyOptionsParser.IsInline(file)))
             {
                 continue;
             }

@@ -98,6 +98,21 @@ public sealed class ServiceCommandTests : IDisposable
     }
 
     [Fact]
+    public async Task Rows_of_a_policy_in_the_file_of_tunnels_are_no_file_that_needs_its_whole_path()
+    {
+        MakeProgram("systemctl", "exit 0");
+        await File.AppendAllTextAsync(
+            PathOf("tunnels.yml"), "  policy:\n  - path: /a\n    deny: true\n", TestContext.Current.CancellationToken);
+        Assert.Equal(0, await RunAsync("service install --user --config FILE --dry-run"));
+        Assert.Empty(_error.ToString());
+
+        string text = Read("tunnels.yml");
+        text = text[..text.IndexOf("  policy:", StringComparison.Ordinal)] + "  policy: policy.json\n";
+        await File.WriteAllTextAsync(PathOf("tunnels.yml"), text, TestContext.Current.CancellationToken);
+        Assert.Equal(2, await RunAsync("service install --user --config FILE --dry-run"));
+    }
+
+    [Fact]
     public async Task For_programs_installing_and_removing_are_objects()
     {
         MakeProgram("systemctl", "exit 0");
