@@ -205,7 +205,8 @@ public sealed record BackendTarget(bool IsHttps, string Host, int Port, string P
         bool isHttp2 = scheme.Equals("h2c", StringComparison.OrdinalIgnoreCase);
         if (!isHttps && !isHttp2 && !scheme.Equals("http", StringComparison.OrdinalIgnoreCase))
         {
-            return $"'{scheme}://' is not http://, https:// or h2c://";
+            return $"'{scheme}://' is not http://, https:// or h2c://"
+                + (scheme.Equals("file", StringComparison.OrdinalIgnoreCase) ? "; 'tunnel2 file DIR' serves a folder" : "");
         }
 
         if (isHttp2)

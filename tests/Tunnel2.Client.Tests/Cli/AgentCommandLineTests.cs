@@ -202,6 +202,7 @@ public sealed class AgentCommandLineTests
     [InlineData("http 3000 4000", "<upstream>: only one")]
     [InlineData("http 70000", "<upstream>: '70000' is not a port")]
     [InlineData("http localhost", "<upstream>: 'localhost' lacks a port")]
+    [InlineData("http file:///srv", "<upstream>: 'file://' is not http://, https:// or h2c://; 'tunnel2 file DIR' serves a folder")]
     [InlineData("http ftp://h", "<upstream>: 'ftp://' is not http://, https:// or h2c://")]
     [InlineData("httpd 3000", "'httpd' is not a command, did you mean 'http'?")]
     [InlineData("https http://box:3000", "<upstream>: 'https' takes a port, host:port or https:// URL; 'http' takes the others")]
