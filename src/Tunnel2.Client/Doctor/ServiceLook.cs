@@ -31,9 +31,10 @@ internal static class ServiceLook
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(stop);
         limit.CancelAfter(_patience);
         bool isConnected = false;
+        bool wantsCertificate = false;
         try
         {
-            using var client = CreateClient(target, () => isConnected = true);
+            using var client = CreateClient(target, () => isConnected = true, () => wantsCertificate = true);
             var (own, _, _) = await AskAsync(client, target.HostHeader, limit.Token);
             string asked = policy.Mode switch
             {
@@ -70,6 +71,10 @@ internal static class ServiceLook
         {
             return !isConnected && exception.InnerException is SocketException unconnected
                 ? NotConnected(target, unconnected)
+                : wantsCertificate
+                ? Finding.Wrong(
+                    Name, $"{target} asks its clients for a certificate, and the agent has none: {HttpFailure.Reason(exception)}",
+                    "let the service take connections of this machine without one; or use 'tunnel2 tls', so that visitors show it theirs")
                 : Finding.Wrong(
                     Name, $"{target} does not answer as HTTP: {HttpFailure.Reason(exception)}",
                     target.IsHttps
@@ -89,7 +94,7 @@ internal static class ServiceLook
         _ => Finding.Wrong(Name, $"{target} cannot be reached: {exception.Message}", "start the service, or correct its address"),
     };
 
-    private static HttpClient CreateClient(BackendTarget target, Action connected) => new(new SocketsHttpHandler
+    private static HttpClient CreateClient(BackendTarget target, Action connected, Action askedForCertificate) => new(new SocketsHttpHandler
     {
         UseProxy = false,
         AllowAutoRedirect = false,
@@ -99,6 +104,16 @@ internal static class ServiceLook
             // As the agent does: on this machine no certificate is asked for.
             RemoteCertificateValidationCallback = (_, _, _, errors) =>
                 errors == SslPolicyErrors.None || TlsOptionsParser.IsThisMachine(target.Host),
+            LocalCertificateSelectionCallback = (_, _, _, ofService, _) =>
+            {
+                // It is called once before the handshake in any case.
+                if (ofService is not null)
+                {
+                    askedForCertificate();
+                }
+
+                return null!;
+            },
         },
         ConnectCallback = async (_, cancellationToken) =>
         {

@@ -236,6 +236,31 @@ public sealed class DoctorTests
     }
 
     [Fact]
+    public async Task A_service_that_wants_a_certificate_of_its_clients_is_said_to()
+    {
+        using var certificate = SelfMadeCertificate.Create();
+        await using var service = RawTcpServer.Start(async connection =>
+        {
+            await using var tls = new SslStream(new NetworkStream(connection.Socket));
+            var options = new SslServerAuthenticationOptions
+            {
+                ServerCertificate = certificate,
+                ClientCertificateRequired = true,
+                RemoteCertificateValidationCallback = static (_, shown, _, _) => shown is not null,
+            };
+            await Assert.ThrowsAnyAsync<System.Security.Authentication.AuthenticationException>(
+                () => tls.AuthenticateAsServerAsync(options));
+        });
+        var target = new BackendTarget(true, "localhost", service.Port);
+
+        Finding finding = await ServiceLook.RunAsync(target, default, "web.example.com", TestContext.Current.CancellationToken);
+
+        Assert.Equal("wrong", finding.Word);
+        Assert.Contains("asks its clients for a certificate, and the agent has none: ", finding.Message, StringComparison.Ordinal);
+        Assert.Contains("tunnel2 tls", finding.Remedy, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task An_address_of_the_server_that_takes_no_connection_is_named()
     {
         await using var server = RawTcpServer.Start(static _ => Task.CompletedTask);
@@ -322,7 +347,7 @@ public sealed class DoctorTests
     [Theory]
     [InlineData(0, 0, "ok       clock    this machine's clock and the server's differ by 0 s")]
     [InlineData(4000, 5, "wrong    clock    this machine's clock and the server's differ by 345600000 s")]
-    public async Task Where_a_token_for_certain_names_keeps_the_public_URL_unknown_the_clock_is_looked_at(int days, int exitCode, string line)
+    public async Task Where_a_token_for_certain_names_hides_the_public_URL_the_clock_is_looked_at(int days, int exitCode, string line)
     {
         using var output = new StringWriter { NewLine = "\n" };
         await using var uplinks = RawTcpServer.Start(static _ => Task.CompletedTask);
