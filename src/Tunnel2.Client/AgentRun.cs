@@ -194,7 +194,7 @@ internal sealed class AgentRun
                 name => Create(_set?.Find(name) ?? _tunnels[0], $"[{name}] "));
 
         static IAgentEventFormatter Create(AgentOptions options, string prefix) => options.Json
-            ? new JsonEventFormatter(options.Server, options.Tls)
-            : new HumanEventFormatter(options.Server, options.Verbose, prefix: prefix, tls: options.Tls);
+            ? new JsonEventFormatter(options.Server, options.Tls, options.Access)
+            : new HumanEventFormatter(options.Server, options.Verbose, prefix: prefix, tls: options.Tls, access: options.Access);
     }
 }

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -13,22 +14,32 @@ internal sealed class CurlHint
     private readonly ServerEndpoint _server;
     private readonly bool _isPinned;
     private readonly bool _isInContainer;
+    private readonly bool _isForCurl;
 
     /// <param name="server">The server's uplink address, where its public ports usually are too.</param>
     /// <param name="tls">How the agent trusts the server: by a fingerprint or an authority of its own where the certificate is
     /// private.</param>
+    /// <param name="access">Who may visit, as the agent asks for it.</param>
     /// <param name="isInContainer">Whether this process is in a container; null: found out.</param>
-    public CurlHint(ServerEndpoint server, TlsOptions? tls = null, bool? isInContainer = null)
+    public CurlHint(ServerEndpoint server, TlsOptions? tls = null, AccessRules? access = null, bool? isInContainer = null)
     {
         _server = server;
         _isPinned = tls is { ServerFingerprints.Count: > 0 } or { ServerCaFile: not null };
+        _isForCurl = access is not ({ Gate: not null } or { ClientAuthorities.Count: > 0 });
         _isInContainer = isInContainer ?? IsContainer();
     }
 
-    /// <summary>The command; null when no URL is http(s), or nothing that would work is known.</summary>
+    /// <summary>
+    /// The command; null when no URL is http(s), visitors sign in or show a certificate, or nothing that would work is known.
+    /// </summary>
     /// <param name="publicUrls">As the server gave them.</param>
     public string? For(IReadOnlyList<string> publicUrls)
     {
+        if (!_isForCurl)
+        {
+            return null;
+        }
+
         Uri? https = null;
         foreach (string text in publicUrls)
         {

@@ -2,6 +2,7 @@ using System.Globalization;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Protocol;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -28,15 +29,17 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     /// otherwise.</param>
     /// <param name="prefix">Goes before every line except those of <see cref="ReadyEvent"/>: it names the tunnel.</param>
     /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
+    /// <param name="access">Who may visit, as the agent asks for it.</param>
     public HumanEventFormatter(
         ServerEndpoint server,
         bool verbose,
         Func<string, CancellationToken, Task<bool>>? resolves = null,
         string prefix = "",
-        TlsOptions? tls = null)
+        TlsOptions? tls = null,
+        AccessRules? access = null)
     {
         _prefix = prefix;
-        _hint = new CurlHint(server, tls);
+        _hint = new CurlHint(server, tls, access);
         _verbose = verbose;
         _resolves = resolves ?? NameResolution.ResolvesAsync;
     }

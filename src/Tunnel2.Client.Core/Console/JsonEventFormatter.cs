@@ -4,6 +4,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
 using Tunnel2.Protocol;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Core.Console;
 
@@ -21,10 +22,11 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
 
     /// <param name="server">The server's uplink address.</param>
     /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
-    public JsonEventFormatter(ServerEndpoint server, TlsOptions? tls = null)
+    /// <param name="access">Who may visit, as the agent asks for it.</param>
+    public JsonEventFormatter(ServerEndpoint server, TlsOptions? tls = null, AccessRules? access = null)
     {
         _server = server;
-        _hint = new CurlHint(server, tls);
+        _hint = new CurlHint(server, tls, access);
     }
 
     public async ValueTask WriteAsync(AgentEvent agentEvent, TextWriter output, CancellationToken cancellationToken)

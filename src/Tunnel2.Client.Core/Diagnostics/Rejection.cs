@@ -62,7 +62,8 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                 RejectionReason.Unauthorized =>
                     "The server does not accept the token. Check --token or TUNNEL2_TOKEN, or --client-cert, and that the server knows it",
                 RejectionReason.TokenExpired => "The token has expired. Ask the server's operator for a new one",
-                RejectionReason.NameTaken => "The name is taken by another agent. Choose another with --name, or stop that agent",
+                RejectionReason.NameTaken =>
+                    "The name is taken by another agent. Choose another with --name or --domain, or stop that agent",
                 RejectionReason.NameNotAllowed => "The server does not allow this name. Do what it says, or choose another with --name",
                 RejectionReason.VersionUnsupported =>
                     "This tunnel2 and the server have no protocol version in common. Update the older of the two",
@@ -76,7 +77,7 @@ public sealed record Rejection(RejectionReason Reason, string Code, string Text)
                         + "tunnel that is not needed, or ask the server's operator for more",
                 RejectionReason.AccessUnsupported =>
                     "The server cannot keep this tunnel's access rules, so the tunnel is not published",
-                RejectionReason.PoolNotPossible => "This agent cannot share the name as it wants",
+                RejectionReason.PoolNotPossible => "This agent cannot have the name",
                 RejectionReason.Busy => "The server does not take this session at the moment. The agent tries again",
                 _ => "The server rejected the session",
             };

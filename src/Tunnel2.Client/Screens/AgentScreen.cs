@@ -36,7 +36,7 @@ internal sealed class AgentScreen : IScreenContent, IAgentEventFormatter
     {
         _lines = lines;
         _server = options.Server.ToString();
-        _hint = new CurlHint(options.Server, options.Tls);
+        _hint = new CurlHint(options.Server, options.Tls, options.Access);
         _time = time;
         _hasColors = hasColors;
         _resolves = resolves ?? NameResolution.ResolvesAsync;

@@ -2,6 +2,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Client.Core.Events;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Tests.Console;
 
@@ -280,6 +281,18 @@ public sealed class HumanEventFormatterTests
     [InlineData("http://web.localhost:12000", "localhost", "curl -H 'Host: web.localhost' http://localhost:12000/")]
     public void In_a_container_the_hint_names_no_neighbour_that_only_the_agent_knows(string url, string serverHost, string? hint) =>
         Assert.Equal(hint, new CurlHint(new ServerEndpoint(serverHost, 12001), isInContainer: true).For([url]));
+
+    [Fact]
+    public void Where_visitors_sign_in_or_show_a_certificate_plain_curl_is_no_hint()
+    {
+        AccessRules[] all = [new() { Gate = "staff" }, new() { ClientAuthorities = [new byte[1]] }];
+        Assert.All(all, static rules => Assert.Null(Hint(rules)));
+        Assert.NotNull(Hint(new AccessRules { Users = [] }));
+        Assert.NotNull(Hint(null));
+
+        static string? Hint(AccessRules? rules) =>
+            new CurlHint(new ServerEndpoint("127.0.0.1", 12001), access: rules).For(["http://web.localhost:12000"]);
+    }
 
     [Theory]
     [InlineData(true, false)]

@@ -108,7 +108,7 @@ public sealed class AgentWordsTests
         await using var first = await AgentFixture.StartReadyAsync(AgentFixture.Options(entry.Uplink.Port, 1));
         await AssertSaysAsync(
             entry.Uplink.Port,
-            "The name is taken by another agent. Choose another with --name, or stop that agent",
+            "The name is taken by another agent. Choose another with --name or --domain, or stop that agent",
             exitCode: AgentExitCode.Rejected);
     }
 
