@@ -1,11 +1,8 @@
-using System.Buffers.Binary;
-using System.Text;
 using System.Text.Json;
 using Tunnel2.Inspection.Bodies;
 using Tunnel2.Inspection.Capture;
 using Tunnel2.Inspection.Heads;
 using Tunnel2.Inspection.Masking;
-using Tunnel2.Inspection.Messages;
 
 namespace Tunnel2.Inspection.Exporting;
 
@@ -53,56 +50,6 @@ internal static class ExchangeJson
         WriteTimes(json, capture);
         WriteMessages(json, capture, rules);
         json.WriteEndObject();
-    }
-
-    /// <summary>A text of a message, and its note.</summary>
-    public static (string? Text, byte[]? Bytes, string? Event, string? Note, bool IsMasked, bool IsCut) Read(
-        CapturedMessage message, MaskingRules? rules)
-    {
-        var kept = message.Kept;
-        var note = message.Content is null ? null : "decompressed";
-        var isCut = kept.Length < (message.Content ?? message.Length);
-        if (message.IsCompressed)
-        {
-            if (ContentDecoder.InflateMessage(kept, BodyView.DecodedLimit / 16, out var state) is { } inflated)
-            {
-                kept = inflated;
-                isCut |= state == DecodingState.Cut;
-                note = "decompressed";
-            }
-            else
-            {
-                note = "compressed together with earlier messages";
-                return rules is null ? (null, kept, null, note, false, isCut)
-                    : (null, [], null, note + ", so it cannot be masked", false, isCut);
-            }
-        }
-
-        switch (message.Kind)
-        {
-            case MessageKind.Event:
-                var (name, data) = ReadEvent(HeadText.Of(kept));
-                var shown = Masked(HeadText.Bytes(data), rules, out var isMasked);
-                return (HeadText.Of(shown), null, name, note, isMasked, isCut);
-            case MessageKind.Text:
-                shown = Masked(kept, rules, out isMasked);
-                return (Encoding.UTF8.GetString(shown), null, null, note, isMasked, isCut);
-            case MessageKind.Close:
-                if (kept.Length < 2)
-                {
-                    return ("", null, null, note, false, isCut);
-                }
-
-                shown = Masked(kept[2..], rules, out isMasked);
-                return ($"{BinaryPrimitives.ReadUInt16BigEndian(kept)} {HeadText.Of(shown)}".TrimEnd(), null, null, note, isMasked, isCut);
-            case MessageKind.Broken:
-                return ("", null, null, "no WebSocket frames follow", false, isCut);
-            default:
-                // Programs send text in binary messages too, and a long one may be cut within a character.
-                return BodyView.IsUtf8Beginning(kept)
-                    ? (null, Masked(kept, rules, out isMasked), null, note, isMasked, isCut)
-                    : (null, kept, null, note, false, isCut);
-        }
     }
 
     /// <summary>What kind of exchange it is, in one word.</summary>
@@ -246,74 +193,42 @@ internal static class ExchangeJson
         json.WriteStartArray("messages");
         foreach (var message in kept)
         {
-            var (text, bytes, name, note, isMasked, isCut) = Read(message, rules);
+            var view = MessageView.Of(message, rules);
             json.WriteStartObject();
             json.WriteNumber("number", message.Number);
             json.WriteString("from", message.FromVisitor ? "visitor" : "service");
             json.WriteString("kind", WordOf(message.Kind));
             json.WriteNumber("atMs", Milliseconds(message.After));
             json.WriteNumber("length", message.Length);
-            json.WriteBoolean("truncated", isCut);
-            if (isMasked)
+            json.WriteBoolean("truncated", view.IsCut);
+            if (view.IsMasked)
             {
                 json.WriteBoolean("masked", true);
             }
 
-            if (name is not null)
+            if (view.Event is not null)
             {
-                json.WriteString("event", name);
+                json.WriteString("event", view.Event);
             }
 
-            if (note is not null)
+            if (view.Note is not null)
             {
-                json.WriteString("note", note);
+                json.WriteString("note", view.Note);
             }
 
-            if (text is not null)
+            if (view.Text is not null)
             {
-                json.WriteString("text", text);
+                json.WriteString("text", view.Text);
             }
             else
             {
-                json.WriteBase64String("base64", bytes);
+                json.WriteBase64String("base64", view.Bytes);
             }
 
             json.WriteEndObject();
         }
 
         json.WriteEndArray();
-    }
-
-    private static (string Name, string Data) ReadEvent(string lines)
-    {
-        var name = "message";
-        var data = new List<string>();
-        foreach (var line in lines.Split('\n'))
-        {
-            var colon = line.IndexOf(':', StringComparison.Ordinal);
-            var field = colon < 0 ? line : line[..colon];
-            var value = colon < 0 ? "" : line[(colon + 1)..];
-            value = value.StartsWith(' ') ? value[1..] : value;
-            switch (field.TrimStart('\uFEFF'))
-            {
-                case "event":
-                    name = value;
-                    break;
-                case "data":
-                    data.Add(value);
-                    break;
-                default:
-                    break;
-            }
-        }
-
-        return (name, string.Join('\n', data));
-    }
-
-    private static byte[] Masked(byte[] text, MaskingRules? rules, out bool isMasked)
-    {
-        isMasked = false;
-        return rules is null ? text : rules.OfLines(text, out isMasked);
     }
 
     private static string Url(string target, MaskingRules? rules) => rules is null ? target : rules.OfUrl(target);

@@ -258,12 +258,12 @@ internal static class HarWriter
         json.WriteStartArray("_webSocketMessages");
         foreach (var message in capture.Messages.Kept.Where(static message => message.Kind is MessageKind.Text or MessageKind.Binary))
         {
-            var (text, bytes, _, _, _, _) = ExchangeJson.Read(message, rules);
+            var view = MessageView.Of(message, rules);
             json.WriteStartObject();
             json.WriteString("type", message.FromVisitor ? "send" : "receive");
             json.WriteNumber("time", (capture.StartedAt + message.After - DateTimeOffset.UnixEpoch).TotalSeconds);
             json.WriteNumber("opcode", message.Kind == MessageKind.Text ? 1 : 2);
-            json.WriteString("data", text ?? Convert.ToBase64String(bytes ?? []));
+            json.WriteString("data", view.Text ?? Convert.ToBase64String(view.Bytes));
             json.WriteEndObject();
         }
 

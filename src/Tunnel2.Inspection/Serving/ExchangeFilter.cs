@@ -72,7 +72,7 @@ internal sealed class ExchangeFilter
             || capture.RequestTrailers.Concat(capture.ResponseTrailers).Any(field => HasField(field, rules))
             || HasBody(BodyView.OfRequest(capture, rules, SearchedBody))
             || HasBody(BodyView.OfResponse(capture, rules, SearchedBody))
-            || capture.Messages.Kept.Any(message => Has(ExchangeJson.Read(message, rules).Text));
+            || capture.Messages.Kept.Any(message => Has(MessageView.Of(message, rules).Text));
     }
 
     private bool HasField(HeadField field, MaskingRules rules)

@@ -47,7 +47,7 @@ public sealed class ExchangeJsonTests
         var capture = Sample.Asked(Sample.Store());
         capture.OnResponseHead("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"u8, 200);
         capture.OnResponseBody(Sample.Bytes(sent));
-        Assert.Equal(shown, ExchangeJson.Read(Assert.Single(capture.Messages.Kept), MaskingRules.BuiltIn).Text);
+        Assert.Equal(shown, MessageView.Of(Assert.Single(capture.Messages.Kept), MaskingRules.BuiltIn).Text);
     }
 
     /// <summary>An empty message of permessage-deflate is a zero; 70,000 characters are more than are decompressed for a viewer.</summary>
@@ -63,7 +63,7 @@ public sealed class ExchangeJsonTests
         capture.OnUpgraded();
         var packed = Packed(new string('x', length));
         capture.OnResponseBody([0xC1, 126, (byte)(packed.Length >> 8), (byte)packed.Length, .. packed]);
-        var read = ExchangeJson.Read(Assert.Single(capture.Messages.Kept), MaskingRules.BuiltIn);
+        var read = MessageView.Of(Assert.Single(capture.Messages.Kept), MaskingRules.BuiltIn);
         Assert.Equal((shown, "decompressed", isCut), (read.Text?.Length, read.Note, read.IsCut));
     }
 
@@ -85,7 +85,7 @@ public sealed class ExchangeJsonTests
         capture.OnResponseBody([(byte)(0x80 | opcode), (byte)payload.Length, .. payload]);
         var message = Assert.Single(capture.Messages.Kept);
         Assert.NotEqual(MessageKind.Broken, message.Kind);
-        var read = ExchangeJson.Read(message, rules);
-        return (read.Text ?? Encoding.Latin1.GetString(read.Bytes ?? []), read.IsMasked);
+        var read = MessageView.Of(message, rules);
+        return (read.Text ?? Encoding.Latin1.GetString(read.Bytes), read.IsMasked);
     }
 }

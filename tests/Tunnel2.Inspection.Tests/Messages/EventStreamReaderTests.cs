@@ -21,7 +21,7 @@ public sealed class EventStreamReaderTests
         }
 
         capture.OnEnded(null, null);
-        var events = capture.Messages.Kept.Select(message => ExchangeJson.Read(message, null)).Select(one => $"{one.Event}: {one.Text}");
+        var events = capture.Messages.Kept.Select(message => MessageView.Of(message, null)).Select(one => $"{one.Event}: {one.Text}");
         Assert.Equal(["message: ", "message: one", "tick: two\nthree"], events);
         Assert.All(capture.Messages.Kept, message => Assert.Equal((MessageKind.Event, false), (message.Kind, message.FromVisitor)));
     }
