@@ -40,7 +40,7 @@ internal static class UnreadBytes
     {
         if (OperatingSystem.IsLinux() && socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6)
         {
-            LimitOn((int)socket.Handle, (socket.RemoteEndPoint as IPEndPoint)?.Address);
+            LimitOn((int)socket.Handle, PeerOf(socket));
         }
     }
 
@@ -48,6 +48,19 @@ internal static class UnreadBytes
     /// <param name="roundTripMicroseconds">What the kernel measured; 0 when it measured nothing.</param>
     internal static bool IsNear(IPAddress? peer, uint roundTripMicroseconds) =>
         LoopbackCongestion.IsLoopback(peer) || roundTripMicroseconds is > 0 and < NearMicroseconds;
+
+    private static IPAddress? PeerOf(Socket socket)
+    {
+        try
+        {
+            return (socket.RemoteEndPoint as IPEndPoint)?.Address;
+        }
+        catch (SocketException)
+        {
+            // The peer has reset the connection: who uses it finds out.
+            return null;
+        }
+    }
 
     private static unsafe uint ReadRoundTrip(int descriptor)
     {

@@ -50,6 +50,21 @@ public sealed class UnreadBytesTests
     public void Only_a_near_peer_is_limited(string? peer, uint microseconds, bool isLimited) =>
         Assert.Equal(isLimited, UnreadBytes.IsNear(peer is null ? null : IPAddress.Parse(peer), microseconds));
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_connection_that_its_peer_has_reset_is_left_to_who_uses_it(bool isLeft)
+    {
+        var (left, right) = await LoopbackPair.ConnectAsync();
+        using var kept = isLeft ? left : right;
+        using var peer = isLeft ? right : left;
+        peer.LingerState = new LingerOption(true, 0);
+        peer.Dispose();
+        Assert.True(kept.Poll(TimeSpan.FromSeconds(20), SelectMode.SelectRead));
+
+        Assert.Null(Record.Exception(() => SocketTuning.ApplyToUplink(kept)));
+    }
+
     [Fact]
     public void A_socket_of_another_kind_keeps_its_own()
     {
