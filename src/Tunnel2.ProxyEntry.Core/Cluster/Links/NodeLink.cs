@@ -127,6 +127,12 @@ internal sealed class NodeLink
     /// <returns>False: it was given up.</returns>
     public bool TryUse()
     {
+        // No lock for each request: a link with connections is not given up.
+        if (_session is { HasEnded: false })
+        {
+            return true;
+        }
+
         lock (_gate)
         {
             Volatile.Write(ref _usedAt, _timeProvider.GetTimestamp());
