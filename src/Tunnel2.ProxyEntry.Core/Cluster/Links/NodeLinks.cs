@@ -174,17 +174,24 @@ internal sealed class NodeLinks : IDisposable
 
     private NodeLink LinkTo(in NodeLocation location)
     {
+        var key = (location.NodeId, location.LinkAddress);
         NodeLink link;
-        do
+        while (true)
         {
             link = _links.GetOrAdd(
-                (location.NodeId, location.LinkAddress),
+                key,
                 static (_, make) => new NodeLink(
                     make.Location, make.Self._dialer, make.Self._heartbeat, make.Self._metrics, make.Self._timeProvider,
                     make.Self._logger),
                 (Location: location, Self: this));
+            if (link.TryUse())
+            {
+                break;
+            }
+
+            // Who gave it up may not have removed it yet, and is not waited for.
+            _links.TryRemove(KeyValuePair.Create(key, link));
         }
-        while (!link.TryUse());
 
         if (_isStopped)
         {
