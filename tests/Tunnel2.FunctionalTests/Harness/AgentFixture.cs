@@ -1,5 +1,6 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Session;
+using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Engine;
 
 namespace Tunnel2.FunctionalTests.Harness;
@@ -10,11 +11,13 @@ internal sealed class AgentFixture : IAsyncDisposable
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
     private readonly CancellationTokenSource _stop = new();
+    private readonly ManualTimeProvider? _manualTime;
 
     private AgentFixture(AgentOptions options, AgentEventLog events, TimeProvider time, IEngine engine)
     {
         Engine = engine;
         Events = events;
+        _manualTime = time as ManualTimeProvider;
         Completion = new TunnelAgent(engine, time).RunAsync(options, events, _stop.Token);
     }
 
@@ -52,10 +55,22 @@ internal sealed class AgentFixture : IAsyncDisposable
         OwnerKey = EntryTokens.OwnerKey,
     };
 
-    /// <summary>Asks it to stop, and gives its exit code.</summary>
+    /// <summary>Asks it to stop, and gives its exit code. A manual clock is moved until it has stopped: its goodbye has limits.</summary>
     public async Task<int> StopAsync()
     {
         await _stop.CancelAsync();
+        if (_manualTime is { } time)
+        {
+            await WaitSignal.UntilAsync(
+                () =>
+                {
+                    time.Advance(TimeSpan.FromMilliseconds(100));
+                    return Completion.IsCompleted;
+                },
+                "the agent has stopped",
+                _limit);
+        }
+
         return await Completion.WaitAsync(_limit);
     }
 
