@@ -27,6 +27,8 @@ internal sealed class InspectorConnection
     private readonly Stream _connection;
     private Task<int>? _ahead;
     private int _filled;
+    private long _since;
+    private volatile bool _isAnswering;
 
     /// <param name="connection">The connection.</param>
     /// <param name="from">Who called.</param>
@@ -43,7 +45,14 @@ internal sealed class InspectorConnection
         _guard = guard;
         _access = access;
         _time = time;
+        _since = time.GetTimestamp();
     }
+
+    /// <summary>Whether it makes or sends an answer; otherwise it waits for its caller. From any thread.</summary>
+    public bool IsAnswering => _isAnswering;
+
+    /// <summary>When that began, as a timestamp of the clock. From any thread.</summary>
+    public long Since => Volatile.Read(ref _since);
 
     /// <summary>Serves until the caller ends, breaks HTTP or takes too long.</summary>
     public async Task RunAsync(CancellationToken stop)
@@ -109,10 +118,18 @@ internal sealed class InspectorConnection
         var call = Call.Read(_parser, _buffer);
         var (body, tooMuch) = await ReadBodyAsync(consumed, whole.Token).ConfigureAwait(false);
         var keeps = _parser.KeepAlive && tooMuch is null;
+        SetAnswering(true);
         _ahead = _filled == 0 && tooMuch is null ? ReadAheadAsync(gone, stop) : null;
         var response = tooMuch ?? await AnswerAsync(call with { Body = body }, gone.Token, whole.Token).ConfigureAwait(false);
         await WriteAsync(response, call.IsHead, keeps, whole.Token).ConfigureAwait(false);
+        SetAnswering(false);
         return keeps;
+    }
+
+    private void SetAnswering(bool value)
+    {
+        Volatile.Write(ref _since, _time.GetTimestamp());
+        _isAnswering = value;
     }
 
     /// <summary>The next bytes: those that came while the last answer was made, if any.</summary>

@@ -8,7 +8,8 @@ namespace Tunnel2.Client.Core.Inspecting;
 
 /// <summary>
 /// Serves the inspector of an agent on a listener of its own: sockets of the runtime and threads of the pool, so that nothing of it is on
-/// an event loop. Connections have a limit, and each has its own.
+/// an event loop. Connections have a limit, and each has its own. Where all are in use, the one that has waited longest for its caller ends
+/// for a new one; where all are answered, the one whose answer takes longest.
 /// </summary>
 internal sealed class InspectorServer : IAsyncDisposable
 {
@@ -22,7 +23,7 @@ internal sealed class InspectorServer : IAsyncDisposable
     private readonly Lock _gate = new();
     private readonly CancellationTokenSource _stop = new();
     private readonly SemaphoreSlim _connections = new(MostConnections);
-    private readonly HashSet<Socket> _open = [];
+    private readonly Dictionary<Socket, InspectorConnection> _open = [];
     private readonly Socket _listener;
     private readonly InspectorApi _api;
     private readonly RequestGuard _guard;
@@ -106,7 +107,7 @@ internal sealed class InspectorServer : IAsyncDisposable
         _listener.Dispose();
         lock (_gate)
         {
-            foreach (var socket in _open)
+            foreach (var socket in _open.Keys)
             {
                 socket.Dispose();
             }
@@ -129,7 +130,6 @@ internal sealed class InspectorServer : IAsyncDisposable
         {
             while (true)
             {
-                await _connections.WaitAsync(_stop.Token).ConfigureAwait(false);
                 Socket socket;
                 try
                 {
@@ -138,13 +138,21 @@ internal sealed class InspectorServer : IAsyncDisposable
                 catch (SocketException) when (!_stop.IsCancellationRequested)
                 {
                     // The caller has gone before it was accepted, or there is no descriptor for it: the next one.
-                    _connections.Release();
                     await Task.Delay(_rest, _time, _stop.Token).ConfigureAwait(false);
                     continue;
                 }
+
+                try
+                {
+                    if (!_connections.Wait(0, CancellationToken.None))
+                    {
+                        EndOne();
+                        await _connections.WaitAsync(_stop.Token).ConfigureAwait(false);
+                    }
+                }
                 catch
                 {
-                    _connections.Release();
+                    socket.Dispose();
                     throw;
                 }
 
@@ -157,20 +165,33 @@ internal sealed class InspectorServer : IAsyncDisposable
         }
     }
 
+    /// <summary>Ends the connection that is missed least; its place is free when its last call has ended.</summary>
+    private void EndOne()
+    {
+        lock (_gate)
+        {
+            if (_open.Count > 0)
+            {
+                _open.MinBy(static one => (one.Value.IsAnswering, one.Value.Since)).Key.Dispose();
+            }
+        }
+    }
+
     /// <summary>Serves one connection, and contains its faults.</summary>
     private async Task ServeAsync(Socket socket)
     {
         try
         {
-            lock (_gate)
-            {
-                _open.Add(socket);
-            }
-
             socket.NoDelay = true;
             var from = (socket.RemoteEndPoint as IPEndPoint)?.Address ?? IPAddress.None;
             await using var stream = new NetworkStream(socket, ownsSocket: true);
-            await new InspectorConnection(stream, from, _api, _guard, _access, _time).RunAsync(_stop.Token).ConfigureAwait(false);
+            var connection = new InspectorConnection(stream, from, _api, _guard, _access, _time);
+            lock (_gate)
+            {
+                _open.Add(socket, connection);
+            }
+
+            await connection.RunAsync(_stop.Token).ConfigureAwait(false);
         }
         catch (Exception)
         {

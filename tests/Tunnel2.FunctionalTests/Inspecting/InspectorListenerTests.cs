@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Net;
 using System.Text;
 using System.Text.Json;
@@ -88,6 +89,34 @@ public sealed partial class InspectorListenerTests
         Assert.Equal(200, (await inspected.RawAsync("GET", Exchanges, host)).Head.StatusCode);
         Assert.InRange(watch.Elapsed, TimeSpan.Zero, TimeSpan.FromSeconds(20));
     });
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("GET / HTTP/1.1\r\nHost: ")]
+    [InlineData("POST /api/v1/sessions/web/exchanges/1/replay HTTP/1.1\r\nHost: {0}\r\nContent-Length: 9\r\n\r\n{{")]
+    [InlineData("GET / HTTP/1.1\r\nHost: {0}\r\n\r\n")]
+    [InlineData("GET /api/v1/sessions/web/exchanges?since=0&wait=25 HTTP/1.1\r\nHost: {0}\r\n\r\n")]
+    public Task Callers_that_keep_their_connections_give_way_to_others(string sent) => InspectedTunnel.RunAsync(
+        Mirror.ServeAsync,
+        async inspected =>
+        {
+            var host = $"127.0.0.1:{inspected.EndPoint.Port}";
+            var kept = new List<RawHttpClient>();
+            for (var i = 0; i < 40; i++)
+            {
+                var caller = await RawHttpClient.ConnectAsync(inspected.EndPoint);
+                kept.Add(caller);
+                await caller.WriteAsync(string.Format(CultureInfo.InvariantCulture, sent, host));
+            }
+
+            var watch = Stopwatch.StartNew();
+            Assert.Equal(200, (await inspected.RawAsync("GET", Exchanges, host)).Head.StatusCode);
+            Assert.InRange(watch.Elapsed, TimeSpan.Zero, TimeSpan.FromSeconds(15));
+            foreach (var caller in kept)
+            {
+                await caller.DisposeAsync();
+            }
+        });
 
     [Fact]
     public Task The_page_is_small_and_refers_to_nothing_elsewhere() => InspectedTunnel.RunAsync(Mirror.ServeAsync, async inspected =>
