@@ -135,6 +135,9 @@ internal sealed class EpollConnectionContext
     /// <inheritdoc/>
     public bool TryMoveTo(EpollLoop loop) => _pipe.TryMoveTo(loop);
 
+    /// <inheritdoc/>
+    public void LimitUnreadBytes() => _pipe.LimitUnreadBytes((RemoteEndPoint as IPEndPoint)?.Address);
+
     /// <summary>Starts watching the socket.</summary>
     /// <returns>0, or the error: then it is closed.</returns>
     public int Register() => _pipe.Register();

@@ -1,5 +1,6 @@
 using Tunnel2.Transport.Epoll;
 using Tunnel2.Transport.Epoll.Pipes;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Connections;
 
@@ -17,4 +18,7 @@ internal interface ILoopFeature
 
     /// <summary>Moves the connection to another loop; see <see cref="SocketDuplexPipe.TryMoveTo"/>.</summary>
     bool TryMoveTo(EpollLoop loop);
+
+    /// <summary>The connection carries an uplink from now on; see <see cref="UnreadBytes"/>.</summary>
+    void LimitUnreadBytes();
 }

@@ -38,7 +38,7 @@ internal sealed unsafe partial class EpollSocket
     }
 
     /// <inheritdoc cref="UnreadBytes.LimitOn(int, IPAddress?)"/>
-    public void LimitUnreadBytes(IPAddress peer)
+    public void LimitUnreadBytes(IPAddress? peer)
     {
         lock (Gate)
         {

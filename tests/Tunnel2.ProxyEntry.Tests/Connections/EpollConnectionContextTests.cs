@@ -1,10 +1,12 @@
 using System.Buffers;
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using Tunnel2.ProxyEntry.Connections;
 using Tunnel2.ProxyEntry.Limits;
 using Tunnel2.TestUtilities;
 using Tunnel2.Transport.Epoll;
+using Tunnel2.Transport.Sockets;
 
 namespace Tunnel2.ProxyEntry.Tests.Connections;
 
@@ -13,6 +15,7 @@ public sealed class EpollConnectionContextTests : IDisposable
     private static readonly TimeSpan _limit = TimeSpan.FromSeconds(20);
 
     private readonly EpollLoop _loop = new();
+    private int _descriptor;
 
     public void Dispose() => _loop.Dispose();
 
@@ -49,6 +52,23 @@ public sealed class EpollConnectionContextTests : IDisposable
         }
     }
 
+    [Fact]
+    public async Task A_connection_that_becomes_an_uplink_of_the_machine_itself_holds_as_little_unread_as_others()
+    {
+        var (connection, visitor) = await ConnectAsync();
+        using (visitor)
+        {
+            using var handle = new SafeSocketHandle(_descriptor, ownsHandle: false);
+            using var socket = new Socket(handle);
+            var most = int.Parse(await File.ReadAllTextAsync("/proc/sys/net/core/rmem_max"), CultureInfo.InvariantCulture);
+            var limited = 2 * Math.Min(UnreadBytes.Limit, most);
+            Assert.NotEqual(limited, socket.ReceiveBufferSize);
+            connection.LimitUnreadBytes();
+            Assert.Equal(limited, socket.ReceiveBufferSize);
+            await connection.DisposeAsync();
+        }
+    }
+
     private async Task<(EpollConnectionContext Connection, Socket Visitor)> ConnectAsync()
     {
         using var listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -60,7 +80,8 @@ public sealed class EpollConnectionContextTests : IDisposable
         var limit = new ConnectionLimit("visitors", 10, 10);
         Assert.True(limit.TryEnter(IPAddress.Loopback, out var place));
         var connection = new EpollConnectionContext(
-            _loop, DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, null, MemoryPool<byte>.Shared, limit, place);
+            _loop, _descriptor = DescriptorOf.Take(accepted), (IPEndPoint)listener.LocalEndPoint!, (IPEndPoint)visitor.LocalEndPoint!,
+            MemoryPool<byte>.Shared, limit, place);
         Assert.Equal(0, connection.Register());
         return (connection, visitor);
     }

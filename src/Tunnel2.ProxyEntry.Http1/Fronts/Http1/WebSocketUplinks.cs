@@ -75,6 +75,7 @@ internal sealed class WebSocketUplinks
         try
         {
             var upgraded = await exchange.SwitchAsync(Answer(request.Key!)).ConfigureAwait(false);
+            transport.Loop?.LimitUnreadBytes();
             var bytes = new UpgradedUplink(connection, transport, upgraded, name);
 
             // It is not a visitor any more: a drain ends it with the sessions.

@@ -69,6 +69,9 @@ internal class SocketDuplexPipe : IDuplexPipe, ISocketEvents
     /// <summary>This end's address, or null when the connection is closed.</summary>
     public IPEndPoint? GetLocalEndPoint() => _socket.GetLocalEndPoint();
 
+    /// <inheritdoc cref="EpollSocket.LimitUnreadBytes"/>
+    public void LimitUnreadBytes(IPAddress? peer) => _socket.LimitUnreadBytes(peer);
+
     /// <summary>Starts watching the socket.</summary>
     /// <returns>0, or the error; after an error the descriptor is closed.</returns>
     public int Register() => _socket.Register();
