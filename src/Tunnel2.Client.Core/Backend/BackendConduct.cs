@@ -33,10 +33,17 @@ internal sealed class BackendConduct
     /// <summary>How long a backend that was caught gets a new connection for each request.</summary>
     public static readonly TimeSpan Penalty = TimeSpan.FromMinutes(10);
 
+    /// <summary>
+    /// How long one is suspected for the first time; then twice as long each time. Where the bytes of a suspicion are those of an earlier
+    /// response, no visitor got them, and rests catch the next ones.
+    /// </summary>
+    public static readonly TimeSpan FirstSuspicion = TimeSpan.FromSeconds(5);
+
     private readonly TimeProvider _timeProvider;
     private readonly int _initialProofs;
     private readonly int[] _proofs = new int[ResponseKinds.Count];
     private readonly long[] _caughtAt = new long[ResponseKinds.Count];
+    private readonly long[] _penalties = new long[ResponseKinds.Count];
 
     /// <summary>Knows nothing yet.</summary>
     /// <param name="timeProvider">The clock.</param>
@@ -56,17 +63,16 @@ internal sealed class BackendConduct
             return Reuse.AtOnce;
         }
 
-        var caughtAt = Volatile.Read(ref _caughtAt[(int)kind]);
-        return caughtAt != 0 && _timeProvider.GetElapsedTime(caughtAt, now) < Penalty ? Reuse.Never : Reuse.AfterRest;
+        return LeftOf((int)kind, now) > TimeSpan.Zero ? Reuse.Never : Reuse.AfterRest;
     }
 
-    /// <summary>A rest after a response of this kind has passed without a byte.</summary>
+    /// <summary>A rest after a response of this kind has passed without a byte. Enough of them end what is remembered against it.</summary>
     public void Passed(ResponseKind kind)
     {
         ref var proofs = ref _proofs[(int)kind];
-        if (Volatile.Read(ref proofs) < ProofsNeeded)
+        if (Volatile.Read(ref proofs) < ProofsNeeded && Interlocked.Increment(ref proofs) == ProofsNeeded)
         {
-            Interlocked.Increment(ref proofs);
+            Volatile.Write(ref _penalties[(int)kind], 0);
         }
     }
 
@@ -75,20 +81,17 @@ internal sealed class BackendConduct
     /// doubt then.
     /// </summary>
     /// <returns>Whether that is news.</returns>
-    public bool Caught(ResponseKind kind, long now)
-    {
-        var isNews = After(kind, now) != Reuse.Never;
-        var all = Volatile.Read(ref _proofs[(int)kind]) >= ProofsNeeded;
-        for (var i = 0; i < ResponseKinds.Count; i++)
-        {
-            if (all || i == (int)kind)
-            {
-                Volatile.Write(ref _caughtAt[i], Math.Max(1, now));
-                Volatile.Write(ref _proofs[i], 0);
-            }
-        }
+    public bool Caught(ResponseKind kind, long now) => Doubt(kind, now, Penalty);
 
-        return isNews;
+    /// <summary>
+    /// Bytes that are no response came in place of one, after a response of this kind: they may be the backend's answer to that one
+    /// request, and any visitor may be able to send it again.
+    /// </summary>
+    /// <returns>Whether that is news.</returns>
+    public bool Suspected(ResponseKind kind, long now)
+    {
+        var last = new TimeSpan(Volatile.Read(ref _penalties[(int)kind]));
+        return Doubt(kind, now, last == TimeSpan.Zero ? FirstSuspicion : last * 2 < Penalty ? last * 2 : Penalty);
     }
 
     /// <summary>It is another backend, for all we know: the one before is gone.</summary>
@@ -97,7 +100,36 @@ internal sealed class BackendConduct
         for (var i = 0; i < ResponseKinds.Count; i++)
         {
             Volatile.Write(ref _caughtAt[i], 0);
+            Volatile.Write(ref _penalties[i], 0);
             Volatile.Write(ref _proofs[i], _initialProofs);
         }
     }
+
+    private bool Doubt(ResponseKind kind, long now, TimeSpan penalty)
+    {
+        var isNews = After(kind, now) != Reuse.Never;
+        var all = Volatile.Read(ref _proofs[(int)kind]) >= ProofsNeeded;
+        for (var i = 0; i < ResponseKinds.Count; i++)
+        {
+            if (!all && i != (int)kind)
+            {
+                continue;
+            }
+
+            if (LeftOf(i, now) < penalty)
+            {
+                Volatile.Write(ref _penalties[i], penalty.Ticks);
+                Volatile.Write(ref _caughtAt[i], Math.Max(1, now));
+            }
+
+            Volatile.Write(ref _proofs[i], 0);
+        }
+
+        return isNews;
+    }
+
+    /// <summary>What is left of a kind's penalty; zero or less: nothing.</summary>
+    private TimeSpan LeftOf(int kind, long now) => Volatile.Read(ref _caughtAt[kind]) is var caughtAt and not 0
+        ? new TimeSpan(Volatile.Read(ref _penalties[kind])) - _timeProvider.GetElapsedTime(caughtAt, now)
+        : TimeSpan.Zero;
 }

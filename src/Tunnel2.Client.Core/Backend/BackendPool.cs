@@ -199,6 +199,18 @@ internal sealed class BackendPool : IDisposable
     }
 
     /// <summary>
+    /// Bytes that are no response have come in place of that to a request which may not be sent again, so no second answer shows whose
+    /// they are.
+    /// </summary>
+    public void SuspectedInPlaceOfResponse(BackendConnection connection)
+    {
+        if (MayBeSurplus(connection) && _conduct.Suspected(connection.LastResponse, _timeProvider.GetTimestamp()))
+        {
+            Idle.CloseAll();
+        }
+    }
+
+    /// <summary>
     /// Bytes have come in place of a response. They belong to an earlier one, unless the connection had been idle for long.
     /// </summary>
     public void CaughtInPlaceOfResponse(BackendConnection connection)

@@ -153,7 +153,7 @@ internal sealed partial class BackendExchange
         }
         else if (!plan.IsReplayable)
         {
-            _service.Backends.CaughtInPlaceOfResponse(connection);
+            _service.Backends.SuspectedInPlaceOfResponse(connection);
         }
         else if (_service.Backends.MayBeSurplus(connection))
         {

@@ -154,6 +154,49 @@ public sealed class BackendPoolTests : IDisposable
     }
 
     [Fact]
+    public void A_suspicion_costs_seconds_and_twice_as_many_each_time_until_the_backend_is_known_again()
+    {
+        var last = Connection();
+        _pool.Return(last, ResponseKind.Body);
+        Assert.Same(last, _pool.TryRent());
+        foreach (var seconds in new[] { 5, 10, 20 })
+        {
+            _time.Advance(TimeSpan.FromSeconds(60) - BackendConduct.Rest);
+            last = RestOnce();
+            _pool.SuspectedInPlaceOfResponse(last);
+            _time.Advance(TimeSpan.FromSeconds(seconds - 1));
+            var (early, late) = (Connection(), Connection());
+            _pool.Return(early, ResponseKind.Body);
+            Assert.True(Transport(early).IsDiscarded);
+            _time.Advance(TimeSpan.FromSeconds(1));
+            _pool.Return(late, ResponseKind.Body);
+            Assert.False(Transport(late).IsDiscarded);
+            _time.Advance(BackendConduct.Rest);
+            Assert.Same(late, _pool.TryRent());
+        }
+
+        for (var i = 0; i < BackendConduct.ProofsNeeded; i++)
+        {
+            last = RestOnce();
+        }
+
+        _pool.SuspectedInPlaceOfResponse(last);
+        _time.Advance(BackendConduct.FirstSuspicion);
+        _pool.Return(last, ResponseKind.Body);
+        Assert.False(Transport(last).IsDiscarded);
+        Assert.Equal(0, _surplus.Value);
+
+        BackendConnection RestOnce()
+        {
+            var connection = Connection();
+            _pool.Return(connection, ResponseKind.Body);
+            _time.Advance(BackendConduct.Rest);
+            Assert.Same(connection, _pool.TryRent());
+            return connection;
+        }
+    }
+
+    [Fact]
     public async Task What_comes_while_a_kind_of_response_is_in_doubt_is_blamed_on_that_kind_alone()
     {
         var (head, body) = (Connection(), Connection());

@@ -194,6 +194,39 @@ public sealed class SurplusTests
         });
 
     [Fact]
+    public Task One_answer_that_is_no_http_costs_kept_connections_for_seconds_alone()
+    {
+        var time = new ManualTimeProvider();
+        return TunnelFixture.RunAsync(
+            async connection =>
+            {
+                while ((await connection.ReadHeadAsync()).Target != "/bad")
+                {
+                    await connection.WriteAsync("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+
+                await connection.WriteAsync("no answer at all\n");
+            },
+            async tunnel =>
+            {
+                await using var visitor = await tunnel.ConnectAsync();
+                await visitor.ExchangeAsync("/first", TunnelFixture.Host);
+                var (bad, _) = await visitor.ExchangeAsync("/bad", TunnelFixture.Host, "POST", "Content-Length: 0\r\n");
+                Assert.Equal(502, bad.StatusCode);
+                await visitor.ExchangeAsync("/new", TunnelFixture.Host);
+                Assert.Equal(2, tunnel.RawBackend.ConnectionsAccepted.Value);
+                await tunnel.RawBackend.ConnectionsDone.WaitForAsync(2);
+
+                time.Advance(TimeSpan.FromSeconds(6));
+                await visitor.ExchangeAsync("/later", TunnelFixture.Host);
+                time.Advance(TimeSpan.FromMilliseconds(300));
+                await visitor.ExchangeAsync("/kept", TunnelFixture.Host);
+                Assert.Equal(3, tunnel.RawBackend.ConnectionsAccepted.Value);
+            },
+            new TunnelSetup { AgentTime = time });
+    }
+
+    [Fact]
     public Task A_service_that_answers_properly_on_a_new_connection_is_caught_at_the_head()
     {
         var connections = 0;
