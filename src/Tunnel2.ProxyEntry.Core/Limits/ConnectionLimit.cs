@@ -14,6 +14,7 @@ internal sealed class ConnectionLimit : IAcceptGate
     private readonly Dictionary<AddressKey, int> _byAddress = [];
     private readonly List<Action> _waiting = [];
     private readonly TrustedProxySet? _exempt;
+    private readonly bool _leavesRoom;
     private volatile int _count;
     private volatile int _most;
     private volatile int _mostPerAddress;
@@ -24,8 +25,13 @@ internal sealed class ConnectionLimit : IAcceptGate
     /// How many from one address, at most; no limit per address when it is not below <paramref name="most"/>.
     /// </param>
     /// <param name="exempt">Addresses without a limit: proxies, because one address carries many visitors there.</param>
-    public ConnectionLimit(string kind, int most, int mostPerAddress, TrustedProxySet? exempt = null)
+    /// <param name="leavesRoom">
+    /// Whether an address gets a place only while it has fewer than are free. One address then has half of all at most, and any number of
+    /// them leaves as much to the next as each of them has.
+    /// </param>
+    public ConnectionLimit(string kind, int most, int mostPerAddress, TrustedProxySet? exempt = null, bool leavesRoom = false)
     {
+        _leavesRoom = leavesRoom;
         Kind = kind;
         _most = most;
         _mostPerAddress = mostPerAddress;
@@ -89,7 +95,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         lock (_gate)
         {
             var here = counts ? _byAddress.GetValueOrDefault(key) : -1;
-            if (here < _mostPerAddress)
+            if (here < (_leavesRoom ? Math.Min(_mostPerAddress, _most - _count) : _mostPerAddress))
             {
                 if (counts)
                 {

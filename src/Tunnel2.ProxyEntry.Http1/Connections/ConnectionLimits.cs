@@ -58,7 +58,7 @@ internal sealed class ConnectionLimits
         _failureLines = new OncePerSecond(timeProvider);
         Visitors = new ConnectionLimit("visitors", Provisional, Provisional, settings.TrustedProxies);
         Admin = new ConnectionLimit("admin", Provisional, Provisional);
-        Handshakes = new HandshakeQueue(new ConnectionLimit("handshakes", Provisional, Provisional), timeProvider);
+        Handshakes = new HandshakeQueue(new ConnectionLimit("handshakes", Provisional, Provisional, leavesRoom: true), timeProvider);
         Watch(Visitors, (most, pressed) =>
         {
             var ended = visitors.EndWaiting(most, pressed ? _leastPressed : _leastIdle, pressed ? _leastPressed : _leastHead);

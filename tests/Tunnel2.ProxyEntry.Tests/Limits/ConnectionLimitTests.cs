@@ -26,6 +26,26 @@ public sealed class ConnectionLimitTests
         Assert.True(limit.TryEnter(_one, out _));
     }
 
+    [Theory]
+    [InlineData(1, 50)]
+    [InlineData(2, 33)]
+    [InlineData(9, 10)]
+    public void Addresses_that_take_all_they_get_leave_as_many_places_to_another(int addresses, int expected)
+    {
+        var limit = new ConnectionLimit("handshakes", 100, 50, leavesRoom: true);
+        for (var i = 0; i < 100; i++)
+        {
+            for (var address = 1; address <= addresses; address++)
+            {
+                _ = limit.TryEnter(IPAddress.Parse($"192.0.2.{address}"), out _);
+            }
+        }
+
+        Assert.InRange(limit.Most - limit.Count, expected, expected + 1);
+        Assert.True(limit.IsOpen);
+        Assert.True(limit.TryEnter(IPAddress.Parse("192.0.2.77"), out _));
+    }
+
     [Fact]
     public void IPv6_counts_by_64_bits()
     {
