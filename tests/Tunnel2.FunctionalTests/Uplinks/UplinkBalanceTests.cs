@@ -37,7 +37,8 @@ public sealed class UplinkBalanceTests
                 mayAnswer.Set();
 
                 // The agent's answer goes into a path that takes nothing: asked for a sign of life, the entry cannot give one.
-                await WaitSignal.UntilAsync(() => PassTenMilliseconds() && session.Uplinks.Count == 2, "a second uplink", TimeSpan.FromSeconds(20));
+                await WaitSignal.UntilAsync(
+                    () => PassTenMilliseconds() && session.Uplinks.Count == 2, "a second uplink", TimeSpan.FromSeconds(20));
                 Assert.Equal(200, (await tunnel.ExchangeAsync("/")).Head.StatusCode);
                 Assert.False(answer.IsCompleted);
                 tunnel.Link.Connections[0].Resume();
