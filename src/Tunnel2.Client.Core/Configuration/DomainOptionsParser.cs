@@ -25,7 +25,9 @@ internal static class DomainOptionsParser
             var domain = (arrow < 0 ? entry : entry[..arrow].TrimEnd()).TrimEnd('.').ToLowerInvariant();
             if (!IsDomain(domain.StartsWith("*.", StringComparison.Ordinal) ? domain[2..] : domain))
             {
-                return $"'{domain}' is not a domain, as in app.example.org or *.example.org; international names need their xn-- form";
+                return $"'{domain}' is not a domain, " + (Nearest(domain) is { } nearest
+                    ? $"did you mean '{nearest}'?"
+                    : "as in app.example.org or *.example.org; international names need their xn-- form");
             }
 
             string? target = null;
@@ -130,6 +132,17 @@ internal static class DomainOptionsParser
             ? $"'{text}' is not where it can redirect to: another domain, as in example.org=>www.example.org"
             : domain.StartsWith('*') ? "a wildcard cannot redirect"
             : host == domain ? "it would redirect to itself"
+            : null;
+    }
+
+    /// <summary>The domain of a URL, or the xn-- form of an international name; null: it has none.</summary>
+    private static string? Nearest(string text)
+    {
+        var wildcard = text.StartsWith("*.", StringComparison.Ordinal) ? "*." : "";
+        var rest = text[wildcard.Length..];
+        return Uri.TryCreate(rest.Contains("://", StringComparison.Ordinal) ? rest : $"https://{rest}", UriKind.Absolute, out var url)
+            && IsDomain(url.IdnHost)
+            ? wildcard + url.IdnHost
             : null;
     }
 

@@ -203,7 +203,7 @@ internal sealed class CommandLineReader
             string list = string.Join(", ", CommandTable.Words);
             _line.Mistakes.Add(word is "authtoken"
                 ? "'authtoken' is not a command here: 'tunnel2 token create' makes a token, 'tunnel2 login SERVER' stores it"
-                : NearestWord.Find(word, CommandTable.Words) is { } near
+                : (ForeignWords.Command(word) ?? NearestWord.Find(word, CommandTable.Words)) is { } near
                 ? $"'{word}' is not a command, did you mean '{near}'?"
                 : $"'{word}' is not a command; the commands are {list}, as in 'tunnel2 http 3000'");
         }
@@ -226,7 +226,8 @@ internal sealed class CommandLineReader
     }
 
     /// <summary>The flag that was probably meant. One letter is similar to every other, so only its case is looked at.</summary>
-    private static string? Near(string flag, string[] known) => flag.Length <= 2
+    private static string? Near(string flag, string[] known) => ForeignWords.Flag(flag) is { } ours && known.Contains(ours) ? ours
+        : flag.Length <= 2
         ? known.FirstOrDefault(name => name.Equals(flag, StringComparison.OrdinalIgnoreCase))
         : NearestWord.Find(flag, known.Where(static name => name.Length > 2));
 }

@@ -148,6 +148,11 @@ public sealed class AgentCliTests : IDisposable
 
     [Theory]
     [InlineData("htpt 3000", "'htpt' is not a command, did you mean 'http'?")]
+    [InlineData("3000", "'3000' is not a command, did you mean 'http 3000'?")]
+    [InlineData("localhost:3000", "'localhost:3000' is not a command, did you mean 'http localhost:3000'?")]
+    [InlineData("diagnose", "'diagnose' is not a command, did you mean 'doctor'?")]
+    [InlineData("http 3000 --cidr-allow 192.0.2.1", "--cidr-allow: unknown flag, did you mean --allow-ip?")]
+    [InlineData("http 3000 --verify-webhook-secret x", "--verify-webhook-secret: unknown flag, did you mean --webhook-secret-file?")]
     [InlineData("verison", "'verison' is not a command, did you mean 'version'?")]
     [InlineData("htpt --help", "'htpt' is not a command, did you mean 'http'?")]
     [InlineData(

@@ -22,6 +22,15 @@ public sealed class DomainOptionsParserTests
     }
 
     [Theory]
+    [InlineData("bücher.example", "xn--bcher-kva.example")]
+    [InlineData("*.Bücher.example", "*.xn--bcher-kva.example")]
+    [InlineData("https://App.example.org/path", "app.example.org")]
+    [InlineData("app.example.org:443", "app.example.org")]
+    public void What_is_no_domain_names_the_one_that_was_meant(string text, string meant) => Assert.EndsWith(
+        $"is not a domain, did you mean '{meant}'?",
+        Assert.Single(AgentOptionsParser.Parse(_minimal.Give("--domain", text)).Mistakes).Message, StringComparison.Ordinal);
+
+    [Theory]
     [InlineData("example.org=>http://www.example.org:8080/", "http://www.example.org:8080")]
     [InlineData("example.org => https://WWW.example.org", "https://www.example.org")]
     public void A_redirect_may_name_scheme_and_port(string text, string target) => Assert.Contains(
