@@ -54,6 +54,9 @@ internal sealed class NodeWatch : IOtherNodes
     }
 
     /// <inheritdoc/>
+    public string Self => _node.Facts.Node;
+
+    /// <inheritdoc/>
     public bool Exist => Volatile.Read(ref _others).Count > 0;
 
     /// <inheritdoc/>

@@ -5,6 +5,9 @@ namespace Tunnel2.ProxyEntry.Cluster;
 /// <summary>The other nodes of the cluster. Only a node has it. Thread-safe.</summary>
 internal interface IOtherNodes
 {
+    /// <summary>The name of this one, which changes where another process takes it.</summary>
+    string Self { get; }
+
     /// <summary>Whether there were others at the last look: agents that leave this node then have somewhere to go.</summary>
     bool Exist { get; }
 

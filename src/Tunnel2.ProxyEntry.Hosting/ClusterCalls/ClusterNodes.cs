@@ -42,7 +42,7 @@ internal sealed class ClusterNodes(
     public bool Exist => others is not null;
 
     /// <summary>This node.</summary>
-    public string Self => settings.EntryId;
+    public string Self => others?.Self ?? settings.EntryId;
 
     /// <summary>All nodes that may have something of a session, this one first.</summary>
     /// <param name="session">Its name; null: of any.</param>

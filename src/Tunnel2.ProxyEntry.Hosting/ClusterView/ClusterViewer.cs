@@ -1,7 +1,6 @@
 using Tunnel2.Multiplexing.Threading;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
-using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Dashboard;
 using Tunnel2.ProxyEntry.Live;
 using Tunnel2.Telemetry.Aggregation;
@@ -29,7 +28,6 @@ internal sealed class ClusterViewer : IAsyncDisposable
     private const int TicksPerMessage = 4;
     private const int TicksPerQuestion = 20;
 
-    private readonly string _self;
     private readonly Hub? _hub;
     private readonly IOtherNodes _others;
     private readonly FeedOpener _open;
@@ -43,23 +41,24 @@ internal sealed class ClusterViewer : IAsyncDisposable
     private readonly CancellationTokenSource _stop = new();
     private Task _running = Task.CompletedTask;
     private Wanted _wanted = Wanted.Nothing;
+    private string? _self;
     private long _version = -1;
     private int _ticks;
 
     public ClusterViewer(
-        ProxyEntrySettings settings, LivePlane plane, LinkFeeds feeds, NodeLinks links, IOtherNodes others, TimeProvider time,
+        LivePlane plane, LinkFeeds feeds, NodeLinks links, IOtherNodes others, TimeProvider time,
         ContainedFaults faults)
         : this(
-            settings.EntryId, plane.Hub, others, time, faults,
+            plane.Hub, others, time, faults,
             async (location, stop) => location.LinkAddress.Length == 0
                 ? (new OwnFeed(feeds), null)
                 : await links.OpenFeedAsync(location, _patience, stop).ConfigureAwait(false))
     {
     }
 
-    internal ClusterViewer(string self, Hub? hub, IOtherNodes others, TimeProvider time, ContainedFaults faults, FeedOpener open)
+    internal ClusterViewer(Hub? hub, IOtherNodes others, TimeProvider time, ContainedFaults faults, FeedOpener open)
     {
-        (_self, _hub, _others, _time, _faults, _open) = (self, hub, others, time, faults, open);
+        (_hub, _others, _time, _faults, _open) = (hub, others, time, faults, open);
         _statistics = new ClusterStatistics(time, PublishSum);
     }
 
@@ -80,11 +79,7 @@ internal sealed class ClusterViewer : IAsyncDisposable
     {
         if (_hub is not null)
         {
-            var json = _message.Begin();
-            json.WriteStartObject();
-            json.WriteString("node"u8, _self);
-            json.WriteEndObject();
-            _hub.Publish(_hub.GetChannel("cluster.info"), "cluster", _message.End());
+            Step(_hub);
             _running = RunAsync(_hub);
         }
     }
@@ -104,6 +99,11 @@ internal sealed class ClusterViewer : IAsyncDisposable
     {
         lock (_gate)
         {
+            if (_others.Self is var self && self != _self)
+            {
+                NameUnsynchronized(hub, self);
+            }
+
             if (_version != hub.SubscriptionVersion)
             {
                 _version = hub.SubscriptionVersion;
@@ -146,6 +146,22 @@ internal sealed class ClusterViewer : IAsyncDisposable
         await Task.WhenAll(ends).ConfigureAwait(false);
     }
 
+    /// <summary>Another process may have had this node's name from some moment on.</summary>
+    private void NameUnsynchronized(Hub hub, string self)
+    {
+        if (_self is { } before && _nodes.TryGetValue(before, out var node))
+        {
+            ForgetUnsynchronized(hub, before, node);
+        }
+
+        _self = self;
+        var json = _message.Begin();
+        json.WriteStartObject();
+        json.WriteString("node"u8, self);
+        json.WriteEndObject();
+        hub.Publish(hub.GetChannel("cluster.info"), "cluster", _message.End());
+    }
+
     private void FollowUnsynchronized(Hub hub)
     {
         if (_ticks % TicksPerQuestion == 0)
@@ -154,7 +170,7 @@ internal sealed class ClusterViewer : IAsyncDisposable
         }
 
         var known = _others.Known;
-        AddUnsynchronized(hub, new NodeLocation(_self, "", 0));
+        AddUnsynchronized(hub, new NodeLocation(_self!, "", 0));
         foreach (var other in known)
         {
             AddUnsynchronized(hub, other);

@@ -17,6 +17,7 @@ internal sealed class WatchedNode : IDisposable
     private static readonly string[] _always = ["node.info", "node.load", CellMessage.Channel];
 
     private static readonly TimeSpan _pause = TimeSpan.FromSeconds(1);
+    private static readonly NodeFeedProblem _moved = new("it is at another address now", IsOlder: false);
     private static readonly TimeSpan _olderPause = TimeSpan.FromSeconds(30);
 
     /// <summary>Changes of subscriptions at once: the hub accepts ten messages a second, after a hundred.</summary>
@@ -33,6 +34,7 @@ internal sealed class WatchedNode : IDisposable
     private readonly HashSet<string> _sent = new(StringComparer.Ordinal);
     private IReadOnlySet<string> _wanted = new HashSet<string>();
     private NodeLocation _location;
+    private CancellationTokenSource? _feedEnd;
     private bool _isConnected;
 
     /// <param name="location">The node.</param>
@@ -60,8 +62,16 @@ internal sealed class WatchedNode : IDisposable
     /// <summary>Begins.</summary>
     public void Start() => Running = RunAsync();
 
-    /// <summary>The node is, or is again, at an address.</summary>
-    public void MoveUnsynchronized(NodeLocation location) => _location = location;
+    /// <summary>The node is, or is again, at an address. A process that had its name before is followed no longer.</summary>
+    public void MoveUnsynchronized(NodeLocation location)
+    {
+        if (location.LinkAddress != _location.LinkAddress)
+        {
+            _ = _feedEnd?.CancelAsync();
+        }
+
+        _location = location;
+    }
 
     /// <summary>Sets what viewers want of it.</summary>
     public void WantUnsynchronized(IReadOnlySet<string> wanted)
@@ -129,7 +139,7 @@ internal sealed class WatchedNode : IDisposable
 
             try
             {
-                return await FollowAsync(feed).ConfigureAwait(false);
+                return await FollowAsync(feed, location).ConfigureAwait(false);
             }
             finally
             {
@@ -153,15 +163,21 @@ internal sealed class WatchedNode : IDisposable
         }
     }
 
-    private async Task<NodeFeedProblem> FollowAsync(Stream feed)
+    private async Task<NodeFeedProblem> FollowAsync(Stream feed, NodeLocation location)
     {
         using var socket = WebSocket.CreateFromStream(
             feed, new WebSocketCreationOptions { IsServer = false, KeepAliveInterval = TimeSpan.Zero });
         using var end = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
         lock (_gate)
         {
+            if (location.LinkAddress != _location.LinkAddress)
+            {
+                return _moved;
+            }
+
             _sent.Clear();
             _isConnected = true;
+            _feedEnd = end;
         }
 
         var sending = SendAsync(socket, end.Token);
@@ -187,11 +203,16 @@ internal sealed class WatchedNode : IDisposable
             return new NodeFeedProblem(
                 socket.CloseStatus == WebSocketCloseStatus.EndpointUnavailable ? "it stops" : "it has ended its feed", IsOlder: false);
         }
+        catch (OperationCanceledException) when (!_stop.IsCancellationRequested)
+        {
+            return _moved;
+        }
         finally
         {
             lock (_gate)
             {
                 _isConnected = false;
+                _feedEnd = null;
             }
 
             await end.CancelAsync().ConfigureAwait(false);

@@ -85,6 +85,47 @@ public sealed class ClusterViewTests(PostgresServer server) : IClassFixture<Post
     }
 
     [Fact]
+    public async Task Two_processes_of_one_name_are_two_nodes_in_every_view()
+    {
+        await using var cluster = await RealCluster.StartAsync(server, 2);
+        using var other = await SubscribeAsync(cluster, 0, "cluster.nodes");
+        using var renamed = await SubscribeAsync(cluster, 1, "cluster.nodes", "cluster.info");
+        await AllUpAsync(other, 2);
+        await AllUpAsync(renamed, 2);
+        await cluster.StartAgentAsync(cluster.Options(1, 1));
+        await using var twin = await cluster.StartTwinAsync(1);
+        foreach (var viewer in new[] { other, renamed })
+        {
+            // The session is where it was, and the process with the name has none.
+            var nodes = new Dictionary<string, JsonElement>();
+            var isHere = viewer == renamed;
+            while (!nodes.TryGetValue("e2", out var named) || !Is(named, 0, isHere: false)
+                || !nodes.Any(node => node.Key.StartsWith("e2~", StringComparison.Ordinal) && Is(node.Value, 1, isHere))
+                || (isHere && !(nodes.TryGetValue("cluster", out var info)
+                    && info.GetProperty("node").GetString()!.StartsWith("e2~", StringComparison.Ordinal))))
+            {
+                foreach (var (_, key, data) in Values((await viewer.ReceiveAsync())!.Value))
+                {
+                    nodes[key] = data;
+                }
+            }
+        }
+
+        using var admin = new HttpClient { BaseAddress = new Uri($"http://{cluster.Nodes[1].Admin}"), Timeout = _long };
+        using var answer = JsonDocument.Parse(
+            await admin.GetStringAsync(new Uri("/api/v1/sessions", UriKind.Relative), TestContext.Current.CancellationToken));
+        Assert.Equal(
+            ["e1", "e2", "e2~"],
+            answer.RootElement.GetProperty("nodes").EnumerateArray()
+                .Select(static node => node.GetProperty("node").GetString()!)
+                .Select(static name => name[..Math.Min(3, name.Length)]).Order());
+
+        static bool Is(JsonElement node, int sessions, bool isHere) =>
+            node.GetProperty("state").GetString() == "up" && node.GetProperty("sessions").GetInt32() == sessions
+                && node.GetProperty("here").GetBoolean() == isHere;
+    }
+
+    [Fact]
     public async Task A_stop_waits_for_no_feed_of_another_node()
     {
         await using var cluster = await RealCluster.StartAsync(server, 2, "Timeouts:Drain=60s");

@@ -97,6 +97,11 @@ internal sealed class RealCluster : IAsyncDisposable
         _nodes[node] = await EntryFixture.StartNodeAsync(null, null, _settings[node]);
     }
 
+    /// <summary>Starts another process with the name of a node, as a mistake does; that one continues under a further name.</summary>
+    /// <returns>The new one, the caller's to dispose of.</returns>
+    public async Task<EntryFixture> StartTwinAsync(int node) =>
+        await EntryFixture.StartNodeAsync(null, null, [.. _settings[node], $"StateFolder={StateOf(_nodes.Count + node)}"]);
+
     /// <summary>Takes a node out of service, or back into it, as <c>cluster drain</c> does.</summary>
     public async Task DrainAsync(int node, bool isDrained) => Assert.True(
         await _nodes[node].Part<IClusterStore>().SetDrainedAsync($"e{node + 1}", isDrained, CancellationToken.None));

@@ -205,6 +205,8 @@ internal sealed class DrainFixture : IDisposable, IWaitingConnections
 
     internal sealed class OtherNodes : IOtherNodes
     {
+        public string Self => "e1";
+
         public bool Exist { get; set; }
 
         public IReadOnlyList<NodeLocation> Known => [];
