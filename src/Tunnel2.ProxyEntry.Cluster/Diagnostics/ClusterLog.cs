@@ -68,4 +68,9 @@ internal static partial class ClusterLog
         2722, LogLevel.Warning,
         "A transaction has locked the row of {Name} in the cluster's database: its changes follow when it is free. Other names continue")]
     public static partial void RowLocked(ILogger logger, string name);
+
+    [LoggerMessage(
+        2723, LogLevel.Warning,
+        "Node {Node} has the Domain {Domain}, and this one {OwnDomain}: visitors find a name at some nodes only. Give all the same")]
+    public static partial void OtherDomain(ILogger logger, string node, string domain, string ownDomain);
 }

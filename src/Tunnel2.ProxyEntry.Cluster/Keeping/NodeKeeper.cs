@@ -422,7 +422,7 @@ internal sealed class NodeKeeper
 
     private TimeSpan Failed(StoreUnavailableException exception)
     {
-        if (exception.IsSchemaMissing)
+        if (exception.IsSchemaMissing || exception.IsForNewerNodes)
         {
             _isPrepared = false;
             _lease = null;

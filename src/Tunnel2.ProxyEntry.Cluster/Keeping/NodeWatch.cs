@@ -27,6 +27,7 @@ internal sealed class NodeWatch : IOtherNodes
     private readonly Func<NodeLocation, Task<bool>>? _reaches;
     private IReadOnlyList<NodeLocation> _others = [];
     private IReadOnlyList<LostNode> _lost = [];
+    private HashSet<string> _strange = new(StringComparer.Ordinal);
     private NodeAnnouncement? _announcement;
     private long? _looked;
     private int _mustLook;
@@ -94,6 +95,7 @@ internal sealed class NodeWatch : IOtherNodes
             Volatile.Write(ref _others, around.Others);
             var now = _timeProvider.GetUtcNow();
             Volatile.Write(ref _lost, [.. around.Lost.Select(lost => new LostNode(lost.Location, now - lost.Ago))]);
+            Compare(around.Domains);
             Announce(around.Announced);
             _drain.Set(around.IsDrained);
         }
@@ -102,6 +104,22 @@ internal sealed class NodeWatch : IOtherNodes
             // The keeper's next step says what is wrong.
             Ask();
         }
+    }
+
+    /// <summary>Warns of nodes with another domain: visitors find a name at some of the nodes only. Once, while a node has it.</summary>
+    private void Compare(IReadOnlyList<(string Node, string Domain)> domains)
+    {
+        var own = _node.Facts.Domain;
+        var strange = new HashSet<string>(StringComparer.Ordinal);
+        foreach (var (node, domain) in domains)
+        {
+            if (domain.Length > 0 && own.Length > 0 && domain != own && strange.Add(node) && !_strange.Contains(node))
+            {
+                ClusterLog.OtherDomain(_logger, node, domain, own);
+            }
+        }
+
+        _strange = strange;
     }
 
     /// <summary>Agents of a node that is announced itself hear of others as these come: also while there are none.</summary>

@@ -8,16 +8,16 @@ internal static class PostgresNodeSql
 
     /// <summary>
     /// $1 node, $2 for how long lost ones count: its own row first, then at most 16 others that live, then at most 16 whose lease is over,
-    /// with how long it has been.
+    /// with how long it has been. Last the domain.
     /// Each node has an order of its own, which does not change: those that it announces are others than those of the next node, and stay
     /// the same while they live.
     /// </summary>
     public const string LookAround =
         """
-        (select node, link_address, drained, uplink_address, zone, null::interval from tunnel2_nodes
+        (select node, link_address, drained, uplink_address, zone, null::interval, domain from tunnel2_nodes
         where lease_until > clock_timestamp() order by node <> $1, md5($1 || E'\n' || node) limit 17)
         union all
-        (select node, link_address, drained, uplink_address, zone, clock_timestamp() - lease_until from tunnel2_nodes
+        (select node, link_address, drained, uplink_address, zone, clock_timestamp() - lease_until, domain from tunnel2_nodes
         where lease_until <= clock_timestamp() and lease_until > clock_timestamp() - $2 and node <> $1
         order by lease_until desc limit 16)
         """;

@@ -12,7 +12,7 @@ namespace Tunnel2.ProxyEntry.Cluster.Postgres;
 internal static class PostgresSchema
 {
     /// <summary>The version that this release makes.</summary>
-    public const int Version = 9;
+    public const int Version = 10;
 
     /// <summary>The oldest release, by the version that it makes, that works with <see cref="Version"/>.</summary>
     private const int LeastNode = 1;
@@ -106,6 +106,10 @@ internal static class PostgresSchema
                 ? 0 : Math.Min(version, Version);
     }
 
+    /// <summary>The tables say that this release is too old for them.</summary>
+    public static StoreUnavailableException TooNew(int version) =>
+        new($"its schema {version} needs a newer release of this node") { IsForNewerNodes = true };
+
     private static async Task<int> ReadNumberAsync(NpgsqlConnection connection, CancellationToken cancellationToken)
     {
         var command = new NpgsqlCommand(PostgresSql.SchemaVersion, connection);
@@ -120,12 +124,7 @@ internal static class PostgresSchema
                 }
 
                 var (version, least) = (reader.GetInt32(0), reader.GetInt32(1));
-                return least > Version
-                    ? throw new StoreUnavailableException($"its schema {version} needs a newer release of this node")
-                    {
-                        IsForNewerNodes = true,
-                    }
-                    : version;
+                return least > Version ? throw TooNew(version) : version;
             }
         }
     }

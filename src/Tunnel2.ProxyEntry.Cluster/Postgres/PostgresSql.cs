@@ -44,22 +44,27 @@ internal static class PostgresSql
     /// <summary>$1 node, $2 process, $3 address, $4 version, $5 lease, $6 whether it takes the name from a process that lives.</summary>
     public const string Acquire =
         """
-        insert into tunnel2_nodes as n (node, process, incarnation, link_address, version, lease_until, joined_at, uplink_address, zone)
-        values ($1, $2, nextval('tunnel2_epochs'), $3, $4, clock_timestamp() + $5, clock_timestamp(), $7, $8)
+        insert into tunnel2_nodes as n (
+            node, process, incarnation, link_address, version, lease_until, joined_at, uplink_address, zone, domain)
+        values ($1, $2, nextval('tunnel2_epochs'), $3, $4, clock_timestamp() + $5, clock_timestamp(), $7, $8, $9)
         on conflict (node) do update set process = excluded.process, incarnation = nextval('tunnel2_epochs'),
             link_address = excluded.link_address, version = excluded.version, lease_until = clock_timestamp() + $5,
             joined_at = excluded.joined_at, drained = n.drained and n.process = excluded.process,
-            uplink_address = excluded.uplink_address, zone = excluded.zone
+            uplink_address = excluded.uplink_address, zone = excluded.zone, domain = excluded.domain
         where $6 or n.process = excluded.process or n.lease_until <= clock_timestamp()
         returning incarnation
         """;
 
-    /// <summary>$1 node, $2 process, $3 incarnation, $4 lease, $5 address, $6 the highest epoch known.</summary>
+    /// <summary>
+    /// $1 node, $2 process, $3 incarnation, $4 lease, $5 address, $6 the highest epoch known, $7 version of the tables that this node
+    /// makes: whether the sequence has to be raised; and the version of tables that are for newer nodes only.
+    /// </summary>
     public const string Renew =
         """
         update tunnel2_nodes set lease_until = clock_timestamp() + $4, link_address = $5
         where node = $1 and process = $2 and incarnation = $3 and lease_until > clock_timestamp()
-        returning (select last_value from tunnel2_epochs) < greatest($6, (extract(epoch from clock_timestamp())::bigint - 60) * 1000000)
+        returning (select last_value from tunnel2_epochs) < greatest($6, (extract(epoch from clock_timestamp())::bigint - 60) * 1000000),
+            (select max(version) from tunnel2_schema where least_node > $7)
         """;
 
     /// <summary>$1 node, $2 incarnation, $3 channel; $4 to $9 arrays: names, identities, owners, instances, weights, bases.</summary>

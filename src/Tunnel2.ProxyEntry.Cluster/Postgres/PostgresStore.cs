@@ -51,7 +51,7 @@ internal sealed partial class PostgresStore : IClusterStore
                 var incarnation = await ScalarAsync(
                     connection, PostgresSql.Acquire, token, new() { Value = node.Node }, new() { Value = node.Process },
                     new() { Value = node.LinkAddress }, new() { Value = node.Version }, new() { Value = lease }, new() { Value = isFirst },
-                    new() { Value = node.UplinkAddress }, new() { Value = node.Zone }).ConfigureAwait(false);
+                    new() { Value = node.UplinkAddress }, new() { Value = node.Zone }, new() { Value = node.Domain }).ConfigureAwait(false);
                 if (incarnation is not long number)
                 {
                     return null;
@@ -69,16 +69,23 @@ internal sealed partial class PostgresStore : IClusterStore
         _connections.CallAsync(
             async (connection, token) =>
             {
-                var isBehind = await ScalarAsync(
-                    connection, PostgresSql.Renew, token, new() { Value = held.Node }, new() { Value = node.Process },
-                    new() { Value = held.Incarnation }, new() { Value = lease }, new() { Value = node.LinkAddress },
-                    new() { Value = floor }).ConfigureAwait(false);
-                if (isBehind is true)
+                var rows = await ReadAsync(
+                    connection, PostgresSql.Renew,
+                    static reader => (IsBehind: reader.GetBoolean(0), TooNew: reader.IsDBNull(1) ? (int?)null : reader.GetInt32(1)),
+                    token, new() { Value = held.Node }, new() { Value = node.Process }, new() { Value = held.Incarnation },
+                    new() { Value = lease }, new() { Value = node.LinkAddress }, new() { Value = floor },
+                    new() { Value = PostgresSchema.Version }).ConfigureAwait(false);
+                if (rows is [{ TooNew: { } version }])
+                {
+                    throw PostgresSchema.TooNew(version);
+                }
+
+                if (rows is [{ IsBehind: true }])
                 {
                     await ScalarAsync(connection, PostgresSql.Raise, token, new NpgsqlParameter { Value = floor }).ConfigureAwait(false);
                 }
 
-                return isBehind is bool;
+                return rows.Count > 0;
             },
             cancellationToken);
 
@@ -216,7 +223,7 @@ internal sealed partial class PostgresStore : IClusterStore
                     static reader => (
                         Location: new NodeLocation(reader.GetString(0), reader.GetString(1), 0), IsDrained: reader.GetBoolean(2),
                         Uplink: reader.GetString(3), Zone: reader.GetString(4),
-                        LostFor: reader.IsDBNull(5) ? (TimeSpan?)null : reader.GetFieldValue<TimeSpan>(5)),
+                        LostFor: reader.IsDBNull(5) ? (TimeSpan?)null : reader.GetFieldValue<TimeSpan>(5), Domain: reader.GetString(6)),
                     token, new() { Value = node }, new() { Value = NodeSurroundings.LostFor }).ConfigureAwait(false);
                 var lost = rows.Where(static row => row.LostFor is not null)
                     .Select(static row => (row.Location, row.LostFor!.Value)).ToArray();
@@ -226,6 +233,7 @@ internal sealed partial class PostgresStore : IClusterStore
                     [.. rows.Select(static row => row.Location).Where(other => other.NodeId != node && other.LinkAddress.Length > 0)])
                 {
                     Lost = lost,
+                    Domains = [.. rows.Where(row => row.Location.NodeId != node).Select(static row => (row.Location.NodeId, row.Domain))],
                     Announced =
                     [
                         .. rows.Where(row => row.Location.NodeId != node && !row.IsDrained)

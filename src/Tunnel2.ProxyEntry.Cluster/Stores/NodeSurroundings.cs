@@ -16,6 +16,9 @@ internal sealed record NodeSurroundings(bool IsDrained, IReadOnlyList<NodeLocati
     /// <summary>Nodes whose lease ended within <see cref="LostFor"/>, and how long ago it did; at most 16.</summary>
     public IReadOnlyList<(NodeLocation Location, TimeSpan Ago)> Lost { get; init; } = [];
 
+    /// <summary>The domains of some other nodes that live; empty where a node of the release before says none.</summary>
+    public IReadOnlyList<(string Node, string Domain)> Domains { get; init; } = [];
+
     /// <summary>Some other nodes that live, are in service and have an address for agents, in the order of this node.</summary>
     public IReadOnlyList<AnnouncedNode> Announced { get; init; } = [];
 }

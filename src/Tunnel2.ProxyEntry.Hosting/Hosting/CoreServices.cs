@@ -57,7 +57,8 @@ internal static class CoreServices
             services.AddTunnel2Cluster(
                 database,
                 new NodeFacts(
-                    settings.EntryId, Guid.NewGuid(), "", HealthApi.Version, settings.Cluster.Uplink ?? "", settings.Cluster.Zone ?? ""),
+                    settings.EntryId, Guid.NewGuid(), "", HealthApi.Version, settings.Cluster.Uplink ?? "", settings.Cluster.Zone ?? "",
+                    settings.Domain),
                 settings.ParkTimeout, settings.Pool.Members);
         }
 

@@ -146,6 +146,26 @@ public sealed class OutageTests(PostgresServer server) : IAsyncDisposable
         await CheckRowAsync(other, "more");
     }
 
+    [Fact]
+    public async Task Tables_that_become_too_new_while_a_node_runs()
+    {
+        var node = await StartAsync("n1");
+        await RegisterAsync(node, "web");
+        await PostgresServer.ExecuteAsync(_database, "update tunnel2_schema set version = 1000, least_node = 1000", Ending);
+        node.State.MarkUnready("It looks again.");
+        for (var i = 0; i < 3; i++)
+        {
+            await node.Keeper.StepAsync(Ending);
+            Assert.Null(node.State.Ready);
+            Assert.Contains("its schema 1000 needs a newer release of this node", node.State.Trouble, StringComparison.Ordinal);
+            Assert.NotNull(node.Find("web"));
+        }
+
+        await PostgresServer.ExecuteAsync(_database, "update tunnel2_schema set version = 10, least_node = 1", Ending);
+        await StepUntilAsync(node, () => node.State.Ready is not null);
+        await CheckRowAsync(node, "web");
+    }
+
     [Theory]
     [InlineData("drop table tunnel2_shared")]
     [InlineData("drop table tunnel2_tunnels")]
