@@ -19,7 +19,8 @@ internal sealed partial class BackendExchange
 
     /// <summary>
     /// How often it is sent again because it came too late on a connection that the service ends after a number of requests: many go to
-    /// each new connection at once, and the service takes some of them.
+    /// each new connection at once, and the service takes some of them. Once their number is known (<see cref="Http2Connections.Learn"/>)
+    /// none comes too late.
     /// </summary>
     private const int MaxLate = 32;
 

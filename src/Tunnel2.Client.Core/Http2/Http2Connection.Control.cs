@@ -26,7 +26,9 @@ internal sealed partial class Http2Connection
         // Some services send more of a stream after its reset. It is dropped: the other streams of the connection have no part in it.
         RememberResetUnsynchronized(stream);
         var code = (Http2ErrorCode)BinaryPrimitives.ReadUInt32BigEndian(payload);
-        var isUntouched = code == Http2ErrorCode.RefusedStream && !stream.HasFinalHead && stream.Interim == 0;
+
+        // The service's own word that it has not begun (RFC 9113 section 8.7), also after an interim response: a proxy may send it.
+        var isUntouched = code == Http2ErrorCode.RefusedStream && !stream.HasFinalHead;
         FailUnsynchronized(stream, isUntouched ? Http2FailureKind.Refused : Http2FailureKind.Reset, code);
         return Http2ErrorCode.NoError;
     }
@@ -128,6 +130,7 @@ internal sealed partial class Http2Connection
         var last = BinaryPrimitives.ReadInt32BigEndian(payload) & int.MaxValue;
         _isRetired = true;
         _leftAfterRequests |= last > 0;
+        EndedAfter = last > 0 && last < _nextId - 2 ? (last + 1) / 2 : EndedAfter;
         _mayHaveChanged = true;
         foreach (var (id, stream) in _streams)
         {

@@ -52,6 +52,7 @@ internal sealed partial class Http2Connection
     private bool _isEnded;
     private bool _hasGivenWay;
     private bool _leftAfterRequests;
+    private bool _isFull;
     private long _idleSince;
 
     /// <summary>Takes over a transport; nothing is sent before <see cref="RunAsync"/>.</summary>
@@ -72,6 +73,26 @@ internal sealed partial class Http2Connection
         _inline = _home is not null;
         _flood = new Http2FloodGuard(time);
         _idleSince = time.GetTimestamp();
+    }
+
+    /// <summary>How many requests it takes at most: more would come too late for a service that ends it after as many.</summary>
+    public int MostRequests { get; init; } = int.MaxValue;
+
+    /// <summary>
+    /// After how many requests the service has ended it, of those that others came too late for; 0: it has not, as far as that can be said.
+    /// </summary>
+    public int EndedAfter { get; private set; }
+
+    /// <summary>Whether it has taken <see cref="MostRequests"/>, and the service has not ended it.</summary>
+    public bool TookMostInVain
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _isFull && !_leftAfterRequests;
+            }
+        }
     }
 
     /// <summary>Called when there is a place for a request, and when the connection takes no more of them.</summary>
@@ -176,6 +197,7 @@ internal sealed partial class Http2Connection
             if (!_hasStarted
                 || _isRetired
                 || _taken >= Math.Min(_peer.MaxConcurrentStreams, MaxStreams)
+                || (_nextId / 2) + _taken - _streams.Count >= MostRequests
                 || (_taken > 0 && _queued >= QueuedHeads))
             {
                 return false;
@@ -214,7 +236,8 @@ internal sealed partial class Http2Connection
 
             var id = _nextId;
             _nextId += 2;
-            _isRetired |= _nextId > LastId;
+            _isFull = _nextId / 2 >= MostRequests;
+            _isRetired |= _isFull || _nextId > LastId;
             var stream = _pool.TryPop(out var pooled) ? pooled : new Http2Stream(this, _buffers, _inline);
             stream.Begin(id, _peer.InitialWindowSize, isHead, ends);
             ForgetResetUnsynchronized(id);

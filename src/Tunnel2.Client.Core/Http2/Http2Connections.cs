@@ -18,6 +18,8 @@ internal sealed class Http2Connections : IDisposable, ISlotHolder
     private readonly Lock _gate = new();
     private ITimer? _sweep;
     private int _waiting;
+    private int _endedAfter;
+    private volatile int _mostRequests = int.MaxValue;
     private bool _hasEnded;
 
     public Http2Connections(
@@ -46,6 +48,26 @@ internal sealed class Http2Connections : IDisposable, ISlotHolder
     public Http2WindowBudget Windows { get; } = new();
 
     public bool IsHttps { get; }
+
+    /// <summary>How many requests a new connection takes at most, as far as it is known of the service.</summary>
+    public int MostRequests => _mostRequests;
+
+    /// <summary>
+    /// A connection is closed. Where two in a row were ended after the same number of requests, the next ones get no more: those that come
+    /// too late would all go to the next connection, and most of them be late again. One that the service does not end there shows that it
+    /// takes more by now.
+    /// </summary>
+    public void Learn(Http2Connection connection)
+    {
+        if (connection.TookMostInVain)
+        {
+            _mostRequests = int.MaxValue;
+        }
+        else if (connection.EndedAfter is > 0 and var count && Interlocked.Exchange(ref _endedAfter, count) == count)
+        {
+            _mostRequests = count;
+        }
+    }
 
     /// <summary>The connections of a loop; null: there are no loops.</summary>
     public Http2LoopConnections On(EpollLoop? loop)

@@ -211,6 +211,7 @@ internal sealed class Http2LoopConnections
 
             if (isFirst)
             {
+                _owner.Learn(connection);
                 _owner.Connector.Slots.Release();
             }
         }
@@ -351,7 +352,10 @@ internal sealed class Http2LoopConnections
             return _owner.OtherProtocol();
         }
 
-        var connection = new Http2Connection(transport, _owner.Buffers, _owner.Windows, _owner.Faults, _owner.Time);
+        var connection = new Http2Connection(transport, _owner.Buffers, _owner.Windows, _owner.Faults, _owner.Time)
+        {
+            MostRequests = _owner.MostRequests,
+        };
         connection.Changed = () => OnChanged(connection);
         bool hasEnded;
         lock (_gate)

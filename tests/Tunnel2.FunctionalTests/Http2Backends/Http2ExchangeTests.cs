@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Collections.Concurrent;
 using System.Text;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.FunctionalTests.Harness.Http2;
@@ -175,6 +176,23 @@ public sealed class Http2ExchangeTests
         static async tunnel => Assert.Equal(200, (await tunnel.ExchangeAsync("/", method: "DELETE")).Head.StatusCode));
 
     [Fact]
+    public Task So_is_one_that_it_refuses_after_an_interim_response() => Http2Service.RunAsync(
+        static async (service, _) =>
+        {
+            var refused = await service.ReadRequestAsync();
+            await service.RespondAsync(refused.Id, end: false, (":status", "103"), ("link", "</a.css>"));
+            await service.ResetAsync(refused.Id, 7);
+            await service.AnswerAsync((await service.ReadRequestAsync()).Id);
+        },
+        static async tunnel =>
+        {
+            await using var visitor = await tunnel.ConnectAsync();
+            await visitor.WriteAsync($"DELETE / HTTP/1.1\r\nHost: {TunnelFixture.Host}\r\n\r\n");
+            Assert.Equal(103, (await visitor.ReadHeadAsync()).StatusCode);
+            Assert.Equal(200, (await visitor.ReadHeadAsync()).StatusCode);
+        });
+
+    [Fact]
     public Task After_a_goaway_the_request_goes_to_a_new_connection() => Http2Service.RunAsync(
         static async (service, number) =>
         {
@@ -200,8 +218,9 @@ public sealed class Http2ExchangeTests
         return Http2Service.RunAsync(
             static async (service, number) =>
             {
+                // From the third connection on the agent knows that it takes one.
                 var first = await service.ReadRequestAsync();
-                for (var others = AtOnce - 1 - number; others > 0; others--)
+                for (var others = number < 2 ? AtOnce - 1 - number : 0; others > 0; others--)
                 {
                     await service.ReadRequestAsync();
                 }
@@ -215,6 +234,52 @@ public sealed class Http2ExchangeTests
                     Enumerable.Range(0, AtOnce).Select(_ => visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))));
                 Assert.All(answers, static answer => Assert.Equal(200, answer.Status));
                 Assert.Equal(AtOnce, tunnel.RawBackend.ConnectionsAccepted.Value);
+            });
+    }
+
+    [Fact]
+    public async Task How_many_requests_it_takes_on_a_connection_is_learned_and_forgotten_when_it_takes_more()
+    {
+        const int AtOnce = 12;
+        var came = new ConcurrentDictionary<int, int>();
+        var limit = 3;
+        await Http2Service.RunAsync(
+            async (service, number) =>
+            {
+                var most = limit;
+                var taken = new List<uint>();
+                while (await service.ReadRequestAsync() is var request)
+                {
+                    came.AddOrUpdate(number, 1, static (_, count) => count + 1);
+                    if (taken.Count < most)
+                    {
+                        taken.Add((uint)request.Id);
+                        await service.AnswerAsync(request.Id);
+                    }
+
+                    if (taken.Count == most)
+                    {
+                        await service.WriteAsync(7, 0, 0, [.. Http2ServiceConnection.Number(taken[^1]), 0, 0, 0, 0]);
+                    }
+                }
+            },
+            async (Http2Visitor visitor, TunnelFixture tunnel) =>
+            {
+                async Task AskAllAsync()
+                {
+                    came.Clear();
+                    var answers = await Task.WhenAll(
+                        Enumerable.Range(0, AtOnce).Select(_ => visitor.ExchangeAsync(Http2Visitor.Request(isTls: false))));
+                    Assert.All(answers, static answer => Assert.Equal(200, answer.Status));
+                }
+
+                await AskAllAsync();
+                await AskAllAsync();
+                Assert.All(came.Values, static count => Assert.InRange(count, 1, 3));
+                limit = 1000;
+                await AskAllAsync();
+                await AskAllAsync();
+                Assert.Contains(came.Values, static count => count == AtOnce);
             });
     }
 
