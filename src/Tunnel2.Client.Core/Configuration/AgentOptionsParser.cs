@@ -15,6 +15,9 @@ internal static class AgentOptionsParser
     /// <summary>With how many servers an agent has sessions at most.</summary>
     private const int MostServers = 4;
 
+    /// <summary>What is said of requests: a tunnel of bytes would take it without a word.</summary>
+    private static readonly string[] _ofRequests = ["--host-header", "--backend-protocol"];
+
     /// <summary>The words for the kinds of tunnels, which are commands too.</summary>
     private static readonly string[] _words = ["http", "tcp", "tls", "udp"];
 
@@ -62,6 +65,16 @@ internal static class AgentOptionsParser
         if (kind is not (SessionKind.Tcp or SessionKind.Tls) && options.ProxyProtocol != 0)
         {
             Note("--proxy-protocol", "belongs to 'tcp' and 'tls'; a request of HTTP has X-Forwarded-For", mistakes);
+        }
+
+        foreach (string flag in kind == SessionKind.Http ? [] : _ofRequests)
+        {
+            Note(flag, input[flag] is null ? null : "belongs to 'http': no other tunnel knows requests", mistakes);
+        }
+
+        if (options is { Uplink: UplinkWay.Direct, PublicPort: not null })
+        {
+            Note("--public-port", "says nothing with --uplink direct, which never goes there", mistakes);
         }
 
         if (kind != SessionKind.Http && options.Further.Count > 0)

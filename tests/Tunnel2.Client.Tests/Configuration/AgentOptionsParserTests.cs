@@ -6,6 +6,18 @@ public sealed class AgentOptionsParserTests
 {
     private static readonly AgentOptionsInput _minimal = new AgentOptionsInput().Give("<upstream>", "3000");
 
+    [Theory]
+    [InlineData("tcp", "--host-header", "rewrite", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("tls", "--backend-protocol", "h2", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("udp", "--backend-protocol", "auto", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("http", "--public-port", "443", "says nothing with --uplink direct, which never goes there")]
+    public void What_would_be_without_effect_is_said(string kind, string flag, string text, string mistake)
+    {
+        var input = new AgentOptionsInput().Give("protocol", kind).Give("<upstream>", "3000").Give(flag, text);
+        var result = AgentOptionsParser.Parse(flag == "--public-port" ? input.Give("--uplink", "direct") : input);
+        Assert.Equal(new OptionMistake(flag, mistake), Assert.Single(result.Mistakes));
+    }
+
     [Fact]
     public void A_port_alone_is_enough()
     {
