@@ -13,8 +13,8 @@ namespace Tunnel2.Transport.ProxyHeaders;
 /// </summary>
 internal static class ProxyHeader
 {
-    /// <summary>Bytes of a header that is read, at most. Senders may add values of their own to version 2.</summary>
-    public const int MaxLength = 2048;
+    /// <summary>Bytes of a header that is read, at most, as in nginx. Senders may add values of their own to version 2.</summary>
+    public const int MaxLength = 4096;
 
     /// <summary>Room for any header that is written.</summary>
     public const int MaxWritten = LongestLine;

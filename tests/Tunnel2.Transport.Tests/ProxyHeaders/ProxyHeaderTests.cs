@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using System.Net;
 using System.Text;
 using Tunnel2.Transport.ProxyHeaders;
@@ -110,6 +111,17 @@ public sealed class ProxyHeaderTests
     [InlineData(Signature + "21F10000")]
     public void A_binary_header_that_breaks_the_rules_is_none(string hex) =>
         Assert.Equal(ProxyHeaderStatus.Invalid, ProxyHeader.Read(Convert.FromHexString(hex), out _, out _, out _));
+
+    [Theory]
+    [InlineData(4096, ProxyHeaderStatus.Done)]
+    [InlineData(4097, ProxyHeaderStatus.Invalid)]
+    public void Values_after_the_addresses_may_make_a_header_of_4096_bytes(int length, object status)
+    {
+        var bytes = new byte[length];
+        Convert.FromHexString(Signature + "2111000CCB007107C6336401126701BB").CopyTo(bytes, 0);
+        BinaryPrimitives.WriteUInt16BigEndian(bytes.AsSpan(14), (ushort)(length - 16));
+        Assert.Equal((ProxyHeaderStatus)status, ProxyHeader.Read(bytes, out _, out _, out _));
+    }
 
     [Fact]
     public void A_line_without_an_end_is_refused_at_its_limit()
