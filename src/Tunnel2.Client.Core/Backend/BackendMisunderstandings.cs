@@ -36,11 +36,25 @@ internal sealed class BackendMisunderstandings
             detail = await _probe.AskAsync().ConfigureAwait(false);
         }
 
-        if (BackendWords.Misunderstood(_target, detail, greeting) is { } words && Interlocked.Exchange(ref _reported, words) != words)
+        return Report(failure with { Detail = detail }, greeting);
+    }
+
+    /// <summary>Explains why the backend has closed a new connection of HTTP/2 before its first word.</summary>
+    /// <param name="failure">That it has.</param>
+    /// <returns>The failure, as far as it is known.</returns>
+    public async ValueTask<BackendFailure> ExplainNoHttp2Async(BackendFailure failure) =>
+        await _probe.AskAsync().ConfigureAwait(false) == StreamResetDetail.WantsCertificate
+            ? Report(failure with { Detail = StreamResetDetail.WantsCertificate }, null)
+            : failure;
+
+    private BackendFailure Report(BackendFailure failure, string? greeting)
+    {
+        if (BackendWords.Misunderstood(_target, failure.Detail, greeting) is { } words
+            && Interlocked.Exchange(ref _reported, words) != words)
         {
             _events.BackendUnreachable(_target, words);
         }
 
-        return failure with { Detail = detail };
+        return failure;
     }
 }

@@ -13,9 +13,9 @@ using Tunnel2.Transport.Tls;
 namespace Tunnel2.Client.Core.Backend;
 
 /// <summary>
-/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS or HTTP/2 do just that. It
-/// asks by connections of its own, which do nothing, at most every half minute, and only the one backend of the agent's options.
-/// Thread-safe.
+/// Finds out what a backend speaks that closed a new connection without an answer: many services that want TLS, HTTP/2 or a certificate do
+/// just that. It asks by connections of its own, which do nothing, at most every half minute, and only the one backend of the agent's
+/// options. Thread-safe.
 /// </summary>
 internal sealed class BackendProbe
 {
@@ -33,6 +33,7 @@ internal sealed class BackendProbe
     private readonly Lock _gate = new();
     private Task<StreamResetDetail>? _last;
     private long _asked;
+    private volatile bool _wasAskedForCertificate;
 
     public BackendProbe(BackendTarget target, BufferPool buffers, TimeProvider timeProvider)
     {
@@ -67,13 +68,20 @@ internal sealed class BackendProbe
             return StreamResetDetail.SpeaksTls;
         }
 
+        _wasAskedForCertificate = false;
+        var speaksHttp2 = FirstBytes.AreHttp2(await ExchangeAsync(Preface.ToArray(), SslApplicationProtocol.Http2).ConfigureAwait(false));
+        if (!speaksHttp2 && !_target.IsHttps)
+        {
+            return StreamResetDetail.ClosedBeforeResponse;
+        }
+
         // A backend that answers HTTP/1.1 as well has closed for a reason of its own.
-        return FirstBytes.AreHttp2(await ExchangeAsync(Preface.ToArray(), SslApplicationProtocol.Http2).ConfigureAwait(false))
-            && !(await ExchangeAsync(
-                Encoding.ASCII.GetBytes($"OPTIONS * HTTP/1.1\r\nHost: {_target.HostHeader}\r\nConnection: close\r\n\r\n"),
-                SslApplicationProtocol.Http11).ConfigureAwait(false))
-                .AsSpan().StartsWith("HTTP/1."u8)
-            ? StreamResetDetail.SpeaksHttp2
+        var answer = await ExchangeAsync(
+            Encoding.ASCII.GetBytes($"OPTIONS * HTTP/1.1\r\nHost: {_target.HostHeader}\r\nConnection: close\r\n\r\n"),
+            SslApplicationProtocol.Http11).ConfigureAwait(false);
+        return answer.AsSpan().StartsWith("HTTP/1."u8) ? StreamResetDetail.ClosedBeforeResponse
+            : speaksHttp2 ? StreamResetDetail.SpeaksHttp2
+            : _wasAskedForCertificate ? StreamResetDetail.WantsCertificate
             : StreamResetDetail.ClosedBeforeResponse;
     }
 
@@ -157,5 +165,13 @@ internal sealed class BackendProbe
         TargetHost = _target.Host,
         ApplicationProtocols = version is { } only ? [only] : null,
         RemoteCertificateValidationCallback = static (object _, X509Certificate? _, X509Chain? _, SslPolicyErrors _) => true,
+
+        // Not on connections of exchanges: it would keep them from resuming a TLS session.
+        LocalCertificateSelectionCallback = (_, _, _, ofService, _) =>
+        {
+            // It is called once before the handshake in any case.
+            _wasAskedForCertificate |= ofService is not null;
+            return null!;
+        },
     };
 }

@@ -47,7 +47,8 @@ internal static class BackendWords
                 $"{target} does not answer: is the service up, and does a firewall drop the connection? "
                     + until.Replace("502", "504", StringComparison.Ordinal),
             StreamResetDetail.TlsFailed =>
-                $"The TLS handshake with {target} fails: does the service speak https, and is its certificate trusted here? {until}",
+                $"The TLS handshake with {target} fails: does the service speak https, is its certificate trusted here, and does it "
+                    + $"ask for none of the agent? {until}",
             StreamResetDetail.NotTls =>
                 $"{target} does not speak TLS: start the agent with {target with { IsHttps = false }}. {until}",
             _ when (target.SocketPath ?? target.PipeName) is not null =>
@@ -71,6 +72,9 @@ internal static class BackendWords
                 + $"then visitors get 502.",
         StreamResetDetail.SpeaksHttp2 =>
             $"{target} speaks only HTTP/2, as gRPC servers do: requests go to it in HTTP/2 from now on, unless --backend-protocol is h1.",
+        StreamResetDetail.WantsCertificate =>
+            $"{target} asks its clients for a certificate, and the agent has none: let the service take connections of this machine "
+                + $"without one, or use 'tunnel2 tls', so that visitors show it theirs. Until then visitors get 502.",
         StreamResetDetail.MalformedHead when greeting is not null =>
             $"{target} does not speak HTTP, it begins with '{greeting}': check the port. Until then visitors get 502.",
         _ => null,

@@ -45,7 +45,10 @@ internal sealed partial class BackendExchange
 
             if (place.Connection is not { } connection)
             {
-                return place.Failure;
+                return place.Failure.Detail == StreamResetDetail.ClosedBeforeResponse && _service.Target.IsHttps
+                    && _service.Misunderstandings is { } misunderstandings
+                    ? await misunderstandings.ExplainNoHttp2Async(place.Failure).ConfigureAwait(false)
+                    : place.Failure;
             }
 
             var isConnect = plan.IsWebSocket && connection.AllowsConnect;

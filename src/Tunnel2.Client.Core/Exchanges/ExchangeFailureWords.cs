@@ -55,6 +55,7 @@ internal static class ExchangeFailureWords
         StreamResetDetail.SpeaksHttp2 => "speaks only HTTP/2: give it as h2c://, or allow it by --backend-protocol auto",
         StreamResetDetail.NotHttp2 => "does not speak HTTP/2, which h2c:// or --backend-protocol h2 asks for",
         StreamResetDetail.NotTls => "does not speak TLS: give it as http://",
+        StreamResetDetail.WantsCertificate => "asks its clients for a certificate, and the agent has none",
         StreamResetDetail.ClosedBeforeResponse => "closed the connection before it answered",
         StreamResetDetail.ClosedInBody => "closed the connection in the middle of its answer",
         StreamResetDetail.MalformedHead => "its answer is not HTTP",

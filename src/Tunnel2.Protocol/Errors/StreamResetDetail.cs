@@ -72,6 +72,9 @@ public enum StreamResetDetail : ushort
     /// <summary>A node link: the node does not have the session, or not any more.</summary>
     SessionLeft = 22,
 
+    /// <summary>The backend closed the connection before it answered, and had asked the agent for a certificate.</summary>
+    WantsCertificate = 23,
+
     /// <summary>
     /// The backend reset its stream of HTTP/2. The error code of RFC 9113 section 7 is the detail's value less this one, 0 to 255
     /// (<see cref="StreamResetDetails"/>).

@@ -81,7 +81,8 @@ internal static class ProxyErrorCatalog
             "The agent speaks TLS to the service, which does not speak it on this port. Start the agent with an http address."),
         Backend(ProxyError.BackendClosed, 502, "backend-closed", "connection_terminated", "The service closed the connection",
             "The service took the request and closed the connection without an answer, or in the middle of one. Its log says why: it may "
-                + "have crashed, or expect something else than version 1.1 of HTTP on this port, such as TLS."),
+                + "have crashed, or expect something else than version 1.1 of HTTP on this port, such as TLS, or a certificate of the "
+                + "agent."),
         Backend(ProxyError.BackendProtocol, 502, "backend-protocol", "http_protocol_error", "The service broke HTTP",
             "The answer of the service is not valid HTTP. Check that the port belongs to an HTTP service, and whether it expects https."),
         Backend(

@@ -41,7 +41,8 @@ internal static class FailureMapping
         StreamResetReason.BackendTimeout => detail == StreamResetDetail.Stalled ? ProxyError.BackendStalled : ProxyError.BackendTimeout,
         StreamResetReason.BackendProtocol => detail switch
         {
-            StreamResetDetail.ClosedBeforeResponse or StreamResetDetail.ClosedInBody => ProxyError.BackendClosed,
+            StreamResetDetail.ClosedBeforeResponse or StreamResetDetail.ClosedInBody or StreamResetDetail.WantsCertificate =>
+                ProxyError.BackendClosed,
             StreamResetDetail.HeadTooLarge => ProxyError.BackendHeadTooLarge,
             StreamResetDetail.SpeaksTls => ProxyError.BackendSpeaksTls,
             StreamResetDetail.SpeaksHttp2 => ProxyError.BackendSpeaksHttp2,

@@ -1,3 +1,6 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.TestBackend;
@@ -84,6 +87,41 @@ public sealed class MisunderstoodBackendTests
             "backend-not-tls",
             $"https://127.0.0.1:{backend.Port} does not speak TLS: start the agent with http://127.0.0.1:{backend.Port}. Until then "
                 + $"visitors get 502.",
+            isHttps: true);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task One_that_takes_no_connection_without_a_certificate_of_its_client(bool speaksHttp2)
+    {
+        using var certificate = SelfMadeCertificate.Create();
+        await using var backend = RawTcpServer.Start(async connection =>
+        {
+            await using var tls = new SslStream(new NetworkStream(connection.Socket));
+            var options = new SslServerAuthenticationOptions
+            {
+                ServerCertificate = certificate,
+                ClientCertificateRequired = true,
+                RemoteCertificateValidationCallback = static (_, shown, _, _) => shown is not null,
+                ApplicationProtocols = speaksHttp2 ? [SslApplicationProtocol.Http2] : [SslApplicationProtocol.Http11],
+            };
+            try
+            {
+                await tls.AuthenticateAsServerAsync(options);
+            }
+            catch (Exception exception) when (exception is AuthenticationException or IOException)
+            {
+                await connection.ShutdownSendAsync();
+                await connection.WaitForEndAsync();
+            }
+        });
+        await AssertToldAsync(
+            backend.Port,
+            "backend-closed",
+            $"https://127.0.0.1:{backend.Port} asks its clients for a certificate, and the agent has none: let the service take "
+                + $"connections of this machine without one, or use 'tunnel2 tls', so that visitors show it theirs. Until then visitors "
+                + $"get 502.",
             isHttps: true);
     }
 

@@ -20,6 +20,7 @@ public sealed class FailureMappingTableTests
         [(StreamResetReason.BackendTimeout, StreamResetDetail.Stalled)] = ProxyError.BackendStalled,
         [(StreamResetReason.Refused, StreamResetDetail.Http2Reset)] = ProxyError.BackendBusy,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedBeforeResponse)] = ProxyError.BackendClosed,
+        [(StreamResetReason.BackendProtocol, StreamResetDetail.WantsCertificate)] = ProxyError.BackendClosed,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.ClosedInBody)] = ProxyError.BackendClosed,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.HeadTooLarge)] = ProxyError.BackendHeadTooLarge,
         [(StreamResetReason.BackendProtocol, StreamResetDetail.SpeaksTls)] = ProxyError.BackendSpeaksTls,
