@@ -25,7 +25,7 @@ internal static class TopJson
             json.WriteNumber("missed", state.Missed);
             json.WriteBoolean("paused", state.IsPaused);
             json.WriteStartObject("node");
-            WriteFigures(json, TopFigures.Current(state.Node, seconds, serverNowUs, state.IsFollowed), seconds);
+            WriteFigures(json, state.Current(serverNowUs), seconds);
             json.WriteEndObject();
             if (state.IsCluster)
             {

@@ -23,7 +23,7 @@ internal static class TopPanelView
     {
         int online = state.Sessions.Values.Count(static session => session is { IsOnline: true, IsLost: false });
         int seconds = state.WindowSeconds;
-        TopStatistics all = Current(state.Node, seconds, serverNowUs, state.IsFollowed);
+        TopStatistics all = state.Current(serverNowUs);
         ScreenRow title = ScreenRow.Of($"tunnel2 top  {server}", ScreenStyle.Strong);
         string right = Text($"{online} of {state.Sessions.Count} {(state.Sessions.Count == 1 ? "session" : "sessions")} online, ")
             + $"window {WindowKeys[state.Window]}";

@@ -84,9 +84,14 @@ internal sealed class TopState
         Watch(null);
     }
 
+    /// <summary>What is known of the present of all sessions together.</summary>
+    public TopStatistics Current(long serverNowUs) =>
+        TopFigures.Current(Node, WindowSeconds, serverNowUs, IsFollowed && !IsFirst(_node, Window));
+
     /// <summary>What is known of a session's present.</summary>
     public TopStatistics Current(TopSession session, int window, long serverNowUs) => TopFigures.Current(
-        session.Windows[window], TopFigures.WindowSeconds[window], serverNowUs, IsFollowed && !session.IsLost, session.IsLost);
+        session.Windows[window], TopFigures.WindowSeconds[window], serverNowUs,
+        IsFollowed && !session.IsLost && !IsFirst(session.Windows, window), session.IsLost);
 
     /// <summary>Keeps the requests of another session, or of none.</summary>
     public void Watch(string? name)
@@ -219,6 +224,9 @@ internal sealed class TopState
         ["at", var node, "session", var name, var part] => (PlainText.Clean(node), PlainText.Clean(name), part),
         _ => null,
     };
+
+    /// <summary>Whether requests have ended, and the first window of this length is not over yet.</summary>
+    private static bool IsFirst(TopStatistics?[] windows, int window) => windows[window] is null && windows[0] is not null;
 
     private static string KeyOf(string? node, string name) => node is null ? name : $"{name}@{node}";
 

@@ -20,7 +20,7 @@ internal sealed class TopView
     {
         int online = state.Sessions.Values.Count(static session => session is { IsOnline: true, IsLost: false });
         int seconds = state.WindowSeconds;
-        TopStatistics all = Current(state.Node, seconds, serverNowUs, state.IsFollowed);
+        TopStatistics all = state.Current(serverNowUs);
         List<string> lines =
         [
             Text($"tunnel2 top  {_options.Server}  {online} {(online == 1 ? "session" : "sessions")} online  ")

@@ -52,6 +52,22 @@ public sealed class TopTests
     }
 
     [Fact]
+    public void A_window_that_is_not_over_for_the_first_time_is_unknown_and_not_empty()
+    {
+        TopState state = State(
+            Online("web"), Online("quiet"), Message("session.web.stats", "1s", Stats(Now - 2_000_000, 7)),
+            Message("node.stats", "1s", Stats(Now - 2_000_000, 7)));
+        state.Window = 2;
+        List<string> lines = new TopView(Options(60)).Render(state, Now, null, 0);
+        Assert.Contains("  - req/s  ", lines[0], StringComparison.Ordinal);
+        Assert.Matches("^web +- +- ", Assert.Single(lines, static line => line.StartsWith("web", StringComparison.Ordinal)));
+        Assert.Matches("^quiet +0 +0 ", Assert.Single(lines, static line => line.StartsWith("quiet", StringComparison.Ordinal)));
+
+        state.Apply(Encoding.UTF8.GetBytes(Message("node.stats", "1m", Stats(Now - 60_000_000, 600, 0, 60))));
+        Assert.Contains("  10 req/s  ", new TopView(Options(60)).Render(state, Now, null, 0)[0], StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void Sessions_of_all_nodes_are_shown_with_their_node_and_those_of_a_lost_one_without_figures()
     {
         TopState state = State(
