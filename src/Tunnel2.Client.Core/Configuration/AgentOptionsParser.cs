@@ -67,12 +67,14 @@ internal static class AgentOptionsParser
             Note("--proxy-protocol", "belongs to 'tcp' and 'tls'; a request of HTTP has X-Forwarded-For", mistakes);
         }
 
+        // Variables and the top of a file of tunnels are for all tunnels, of which some may have no use for them.
         foreach (string flag in kind == SessionKind.Http ? [] : _ofRequests)
         {
-            Note(flag, input[flag] is null ? null : "belongs to 'http': no other tunnel knows requests", mistakes);
+            bool isMeant = input[flag] is not null && input.OriginOf(flag) == flag;
+            Note(flag, isMeant ? "belongs to 'http': no other tunnel knows requests" : null, mistakes);
         }
 
-        if (options is { Uplink: UplinkWay.Direct, PublicPort: not null })
+        if (options is { Uplink: UplinkWay.Direct, PublicPort: not null } && input.OriginOf("--public-port") == "--public-port")
         {
             Note("--public-port", "says nothing with --uplink direct, which never goes there", mistakes);
         }

@@ -16,6 +16,10 @@ public sealed class AgentOptionsParserTests
         var input = new AgentOptionsInput().Give("protocol", kind).Give("<upstream>", "3000").Give(flag, text);
         var result = AgentOptionsParser.Parse(flag == "--public-port" ? input.Give("--uplink", "direct") : input);
         Assert.Equal(new OptionMistake(flag, mistake), Assert.Single(result.Mistakes));
+
+        // A variable, or the top of a file, is for other tunnels too.
+        input = new AgentOptionsInput().Give("protocol", kind).Give("<upstream>", "3000").Give(flag, text, "TUNNEL2_X");
+        Assert.Empty(AgentOptionsParser.Parse(flag == "--public-port" ? input.Give("--uplink", "direct") : input).Mistakes);
     }
 
     [Fact]
