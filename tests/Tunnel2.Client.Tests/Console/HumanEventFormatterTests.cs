@@ -53,6 +53,20 @@ public sealed class HumanEventFormatterTests
             ],
             await LinesOf(false, resolves: false, Ready("https://web.localhost:12443/", "http://web.localhost:12000/")));
 
+    [Theory]
+    [InlineData("http://web.localhost:12000", true)]
+    [InlineData("https://web.localhost:12443", false)]
+    public async Task Certificates_of_visitors_at_a_server_without_https_let_no_visitor_in(string url, bool isSaid)
+    {
+        var rules = new AccessRules { ClientAuthorities = [new byte[1]] };
+        var formatter = new HumanEventFormatter(ServerEndpoint.Default, false, (_, _) => Task.FromResult(false), access: rules);
+        using var output = new StringWriter { NewLine = "\n" };
+        await formatter.WriteAsync(Ready(url), output, TestContext.Current.CancellationToken);
+        Assert.Equal(
+            isSaid ? "No visitor gets in: --client-ca wants certificates, and the server has no HTTPS to show them\n" : "",
+            output.ToString()[(output.ToString().IndexOf('\n', StringComparison.Ordinal) + 1)..]);
+    }
+
     [Fact]
     public async Task The_way_to_the_server_is_a_line_where_it_is_not_the_usual_one_or_changes()
     {
