@@ -89,11 +89,6 @@ internal sealed class AcmeSettings(SettingsReader read)
     {
         if (Directory is null)
         {
-            if (!Names.IsEmpty && !read.HasError(DirectoryKey))
-            {
-                read.Report(NamesKey, "has no effect without Tunnel2:Acme:Directory.");
-            }
-
             return;
         }
 

@@ -88,6 +88,23 @@ internal sealed partial class ProxyEntrySettings
         Hub.Check(read);
         NodeLinks.Check(read, StateFolder, EntryId);
         Cluster.Check(read, StateFolder);
+        CheckVisitorsCertificates(read);
+        SettingsWithoutEffect.Report(read);
+    }
+
+    /// <summary>A certificate is shown in the TLS handshake with the server: without HTTPS only other nodes let visitors in.</summary>
+    private void CheckVisitorsCertificates(SettingsReader read)
+    {
+        foreach (var agent in _agents)
+        {
+            if (HttpsListen is null && NodeLinks.Listen is null && agent.VisitorAuthorities is not null
+                && !read.HasError(SettingKeys.HttpsListen))
+            {
+                read.Report(
+                    $"{SettingKeys.Agents}:{agent.Id}:{AgentEntry.ClientCaKey}",
+                    $"lets no visitor in without {SettingKeys.Section}:{SettingKeys.HttpsListen}.");
+            }
+        }
     }
 
     /// <summary>A server would keep nothing, and say so only when something is to be kept, or after a restart.</summary>

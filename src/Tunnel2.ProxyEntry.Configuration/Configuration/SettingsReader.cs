@@ -78,6 +78,9 @@ internal sealed class SettingsReader
     /// <summary>Whether a setting has a value.</summary>
     public bool IsGiven(string path) => !string.IsNullOrWhiteSpace(_section[path]);
 
+    /// <summary>Whether a setting has a value, or is a list that has one.</summary>
+    public bool HasValue(string path) => IsGiven(path) || _section.GetSection(path).GetChildren().Any();
+
     /// <summary>Reads a value of any kind; the other methods call this one with a parser.</summary>
     /// <param name="path">The key.</param>
     /// <param name="standard">The default, as text; null: there is none.</param>

@@ -46,7 +46,10 @@ public sealed class CertificateOrderTests : IDisposable
     {
         ServerCertificate? shown = null;
         _authority.Visit = (_, name, _) => (shown = _pending.FindTls(name)) is not null;
-        await RunAsync("web.example.test", settings: ["Acme:Challenge=tls-alpn-01"]);
+        await RunAsync("web.example.test", settings:
+        [
+            "Public:HttpsListen=127.0.0.1:0", "Acme:Directory=letsencrypt", "Acme:AcceptTerms=true", "Acme:Challenge=tls-alpn-01",
+        ]);
         Assert.NotNull(shown);
         Assert.False(_pending.HasTls);
         Assert.Null(_pending.FindTls("web.example.test"));
