@@ -85,7 +85,8 @@ public sealed class TokenReloadTests : IDisposable
         File.WriteAllText(certificate, authority.Issue("*.example.test"));
         Write(("gone", "t1", ""), ("good", "t2", ""));
         var with = File.ReadAllText(_folder["appsettings.json"]).Replace(
-            "\"HttpListen\"", $"\"Certificate\": \"{certificate}\", \"HttpListen\"", StringComparison.Ordinal);
+            "\"HttpListen\"", $"\"HttpsListen\": \"127.0.0.1:0\", \"Certificate\": \"{certificate}\", \"HttpListen\"",
+            StringComparison.Ordinal);
         File.WriteAllText(_folder["appsettings.json"], with);
         await using var entry = await StartAsync();
         await using var gone = await ConnectAsync(entry, "gone", "t1");
