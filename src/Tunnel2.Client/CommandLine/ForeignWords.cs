@@ -1,3 +1,5 @@
+using Tunnel2.Client.Core.Configuration;
+
 namespace Tunnel2.Client.CommandLine;
 
 /// <summary>
@@ -30,6 +32,6 @@ internal static class ForeignWords
 
     /// <summary>What to write in place of an unknown command; null: nothing is known.</summary>
     public static string? Command(string word) => word.Equals("diagnose", StringComparison.OrdinalIgnoreCase) ? "doctor"
-        : word.All(char.IsAsciiDigit) || word.Contains(':') ? $"http {word}"
+        : (word.All(char.IsAsciiDigit) || word.Contains(':')) && BackendTarget.TryParse(word, out _) is null ? $"http {word}"
         : null;
 }
