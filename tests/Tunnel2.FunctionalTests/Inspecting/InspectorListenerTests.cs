@@ -255,7 +255,7 @@ public sealed partial class InspectorListenerTests
     }
 
     [Fact]
-    public async Task Callers_beyond_the_limit_wait_and_those_that_say_nothing_are_ended()
+    public async Task A_caller_beyond_the_limit_takes_the_place_of_the_longest_silent_one_and_the_others_have_30_seconds()
     {
         var time = new ManualTimeProvider();
         var options = Options(new InspectorAddress(IPAddress.Loopback, 0), null);
@@ -264,13 +264,16 @@ public sealed partial class InspectorListenerTests
         for (var i = 0; i < 32; i++)
         {
             silent.Add(await ConnectAsync(server!));
+            await time.ArmedTimers.WaitForAsync(i + 1);
+            time.Advance(TimeSpan.FromTicks(1));
         }
 
-        var waiting = StatusAsync(server!, "GET", Exchanges);
-        await time.ArmedTimers.WaitForAsync(32);
-        Assert.False(waiting.IsCompleted);
-        time.Advance(TimeSpan.FromSeconds(30));
-        Assert.Equal(200, await waiting);
+        Assert.Equal(200, await StatusAsync(server!, "GET", Exchanges));
+        await silent[0].WaitForEndAsync();
+        time.Advance(TimeSpan.FromSeconds(29));
+        var host = $"127.0.0.1:{server!.EndPoint.Port}";
+        Assert.Equal(200, (await silent[^1].ExchangeAsync(Exchanges, host, "GET", "Connection: close\r\n")).Head.StatusCode);
+        time.Advance(TimeSpan.FromSeconds(1));
         foreach (var one in silent)
         {
             await one.WaitForEndAsync();
