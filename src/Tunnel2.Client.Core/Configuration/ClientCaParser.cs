@@ -1,6 +1,7 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -22,7 +23,7 @@ internal static class ClientCaParser
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            return $"{path} cannot be read: {TextFile.Reason(path, exception)}";
+            return $"{path} cannot be read: {FileFailure.Reason(path, exception)}";
         }
 
         ReadOnlyMemory<byte>[] authorities = [.. certificates.Select(static one => one.RawDataMemory)];

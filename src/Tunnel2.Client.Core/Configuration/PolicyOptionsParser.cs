@@ -2,6 +2,7 @@ using System.Text;
 using Tunnel2.Policies.Reading;
 using Tunnel2.Policies.Tables;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Core.Configuration;
 
@@ -59,7 +60,7 @@ internal static class PolicyOptionsParser
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            return $"{path} cannot be read: {TextFile.Reason(path, exception)}";
+            return $"{path} cannot be read: {FileFailure.Reason(path, exception)}";
         }
     }
 }

@@ -8,10 +8,6 @@ internal static class TextFile
     /// <summary>Characters that a file may have: far more than 10,000 tunnels, or all authorities of a system, need.</summary>
     private const int Longest = 4 * 1024 * 1024;
 
-    /// <summary>Why a file cannot be read. The system's words for a folder are those for a file that may not be read.</summary>
-    public static string Reason(string path, Exception exception) =>
-        Directory.Exists(path) ? "it is a folder, not a file" : exception.Message.ReplaceLineEndings(" ");
-
     /// <summary>Reads a file.</summary>
     /// <exception cref="IOException">It cannot be read, or is longer than 4 Mi characters.</exception>
     /// <exception cref="UnauthorizedAccessException">It may not be read.</exception>

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Security.Cryptography;
+using Tunnel2.Transport.Outputs;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.Client.Core.Configuration;
@@ -128,7 +129,7 @@ internal static class TlsOptionsParser
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            mistakes.Add(new OptionMistake(flag, $"'{path}' cannot be used: {TextFile.Reason(path!, exception).TrimEnd('.')}"));
+            mistakes.Add(new OptionMistake(flag, $"'{path}' cannot be used: {FileFailure.Reason(path!, exception).TrimEnd('.')}"));
         }
     }
 

@@ -1,3 +1,5 @@
+using Tunnel2.Transport.Outputs;
+
 namespace Tunnel2.Client.Core.Configuration;
 
 /// <summary>A file with an agent's token. Nothing of it is ever shown.</summary>
@@ -27,7 +29,7 @@ internal static class TokenFile
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            return $"cannot be read: {TextFile.Reason(path, exception)}";
+            return $"cannot be read: {FileFailure.Reason(path, exception)}";
         }
     }
 }

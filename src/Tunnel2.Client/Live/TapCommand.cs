@@ -1,11 +1,11 @@
 using System.Text;
 using Tunnel2.Client.CommandLine;
-using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Diagnostics;
 using Tunnel2.Protocol;
 using Tunnel2.Telemetry.EventRing;
 using Tunnel2.Telemetry.Recording;
 using Tunnel2.Telemetry.Relay;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.Live;
 
@@ -38,7 +38,7 @@ internal static class TapCommand
         {
             // The system's words for a folder are those for a file that may not be read.
             await error.WriteLineAsync("tunnel2: " + PlainText.Clean(options.ReplayFile is { } path && Directory.Exists(path)
-                ? $"{path}: cannot be read: {TextFile.Reason(path, exception)}" : exception.Message));
+                ? $"{path}: cannot be read: {FileFailure.Reason(path, exception)}" : exception.Message));
             return AgentExitCode.InternalError;
         }
     }

@@ -2,6 +2,7 @@ using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Logins;
 using Tunnel2.Client.Variables;
 using Tunnel2.Protocol.Handshake;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.Client.TunnelFiles;
 
@@ -35,7 +36,7 @@ internal static class TunnelFileLoader
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
         {
-            return (null, $"{path}: cannot be read: {TextFile.Reason(path, exception)}");
+            return (null, $"{path}: cannot be read: {FileFailure.Reason(path, exception)}");
         }
     }
 

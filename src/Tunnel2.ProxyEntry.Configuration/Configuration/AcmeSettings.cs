@@ -2,6 +2,7 @@ using System.Buffers.Text;
 using System.Collections.Immutable;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -147,7 +148,7 @@ internal sealed class AcmeSettings(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            reason = SettingFile.Reason(path, exception);
+            reason = FileFailure.Reason(path, exception);
         }
 
         read.Report(CaKey, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {reason}");

@@ -5,6 +5,7 @@ using Tunnel2.Policies.Reading;
 using Tunnel2.Policies.Tables;
 using Tunnel2.Protocol.Handshake;
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.Transport.Outputs;
 using Tunnel2.Transport.Tls;
 
 namespace Tunnel2.ProxyEntry.Configuration;
@@ -129,7 +130,7 @@ internal sealed class AgentEntry(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            return $"cannot be read: {SettingFile.Reason(path, exception)}";
+            return $"cannot be read: {FileFailure.Reason(path, exception)}";
         }
     }
 

@@ -1,5 +1,6 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -22,7 +23,7 @@ internal static class ClientAuthorities
         catch (Exception exception)
             when (exception is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            problem = SettingFile.Reason(path, exception);
+            problem = FileFailure.Reason(path, exception);
             return false;
         }
 

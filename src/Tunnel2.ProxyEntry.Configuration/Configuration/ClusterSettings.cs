@@ -1,3 +1,5 @@
+using Tunnel2.Transport.Outputs;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>What makes the process a node of a cluster. Immutable.</summary>
@@ -49,7 +51,7 @@ internal sealed class ClusterSettings(SettingsReader read)
         {
             read.Report(
                 SettingKeys.ClusterSecret,
-                $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingFile.Reason(path, exception)} "
+                $"{SettingsErrorFormatter.Quote(path)} cannot be used: {FileFailure.Reason(path, exception)} "
                     + "'tunnel2-entry cluster init' makes one.");
         }
     }

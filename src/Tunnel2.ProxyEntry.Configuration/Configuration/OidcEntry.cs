@@ -1,4 +1,5 @@
 using System.Collections.Immutable;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -117,7 +118,7 @@ internal sealed class OidcEntry(SettingsReader read)
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
-            read.Report(key, $"{SettingsErrorFormatter.Quote(file)} cannot be read: {SettingFile.Reason(file, exception)}");
+            read.Report(key, $"{SettingsErrorFormatter.Quote(file)} cannot be read: {FileFailure.Reason(file, exception)}");
         }
     }
 

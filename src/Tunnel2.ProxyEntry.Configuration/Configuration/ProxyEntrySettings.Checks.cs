@@ -4,6 +4,7 @@ using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Tunnel2.ProxyEntry.Agents;
 using Tunnel2.Transport.Engine;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Configuration;
 
@@ -323,7 +324,7 @@ internal sealed partial class ProxyEntrySettings
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException or ArgumentException)
         {
-            read.Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {SettingFile.Reason(path, e)}");
+            read.Report(key, $"{SettingsErrorFormatter.Quote(path)} cannot be used: {FileFailure.Reason(path, e)}");
             return null;
         }
         finally

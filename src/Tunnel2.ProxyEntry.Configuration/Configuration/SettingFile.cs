@@ -1,3 +1,5 @@
+using Tunnel2.Transport.Outputs;
+
 namespace Tunnel2.ProxyEntry.Configuration;
 
 /// <summary>
@@ -11,7 +13,7 @@ internal static class SettingFile
     /// <exception cref="UnauthorizedAccessException">The process may not look at it.</exception>
     public static void Require(string path)
     {
-        if (Obstacle(path) is { } obstacle)
+        if (FileFailure.Obstacle(path) is { } obstacle)
         {
             throw new IOException(obstacle);
         }
@@ -28,14 +30,10 @@ internal static class SettingFile
     public static bool HasContent(string path) =>
         (new FileInfo(path).ResolveLinkTarget(returnFinalTarget: true) as FileInfo ?? new FileInfo(path)).Length > 0;
 
-    /// <summary>Why a file cannot be read: in words of our own where the system's would mislead.</summary>
-    public static string Reason(string path, Exception exception) =>
-        Obstacle(path) ?? exception.Message.ReplaceLineEndings(" ");
-
     /// <summary>What is wrong with a folder; null: nothing, or there is none.</summary>
     public static string? FolderMistake(string path) =>
         Directory.Exists(path) ? null
-            : Link(path) is { } link ? $"is {link}"
+            : FileFailure.Link(path) is { } link ? $"is {link}"
             : File.Exists(path) ? "is a file, and not a folder."
             : null;
 
@@ -48,7 +46,7 @@ internal static class SettingFile
     /// <param name="remedy">The words after those that nothing is there.</param>
     public static string? FileMistake(string path, string remedy = ".") =>
         Directory.Exists(path) ? "is a folder, not a file."
-            : Link(path) is { } link ? $"is {link}"
+            : FileFailure.Link(path) is { } link ? $"is {link}"
             : File.Exists(path) ? null
             : Absence(path, remedy);
 
@@ -70,29 +68,5 @@ internal static class SettingFile
         }
 
         return "is not there" + remedy;
-    }
-
-    private static string? Obstacle(string path) =>
-        Directory.Exists(path) ? "it is a folder, not a file." : Link(path) is { } link ? $"it is {link}" : null;
-
-    /// <summary>Says where a link leads that leads to nothing; null: it is none.</summary>
-    private static string? Link(string path)
-    {
-        try
-        {
-            return new FileInfo(path) is { LinkTarget: not null } link
-                && link.ResolveLinkTarget(returnFinalTarget: true) is { Exists: false } end
-                ? $"a symbolic link to {SettingsErrorFormatter.Quote(end.FullName)}, which is not there."
-                : null;
-        }
-        catch (IOException)
-        {
-            return "a symbolic link that leads to itself.";
-        }
-        catch (UnauthorizedAccessException)
-        {
-            // The reading says so.
-            return null;
-        }
     }
 }

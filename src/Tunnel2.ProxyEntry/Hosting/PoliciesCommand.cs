@@ -3,7 +3,7 @@ using System.Text.Json;
 using Tunnel2.Protocol;
 using Tunnel2.ProxyEntry.Api;
 using Tunnel2.ProxyEntry.Api.Documents;
-using Tunnel2.ProxyEntry.Configuration;
+using Tunnel2.Transport.Outputs;
 
 namespace Tunnel2.ProxyEntry.Hosting;
 
@@ -159,7 +159,7 @@ internal static class PoliciesCommand
         }
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            throw new ApiCommandException($"{PlainText.Clean(path)} cannot be read: {SettingFile.Reason(path, exception)}");
+            throw new ApiCommandException($"{PlainText.Clean(path)} cannot be read: {FileFailure.Reason(path, exception)}");
         }
     }
 }

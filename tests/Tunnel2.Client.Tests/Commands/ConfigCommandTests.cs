@@ -61,7 +61,7 @@ public sealed class ConfigCommandTests : IDisposable
         Assert.Contains("cannot be read", _error.ToString(), StringComparison.Ordinal);
         Directory.CreateDirectory(FileName);
         Assert.Equal(2, await RunAsync("config check"));
-        Assert.Contains("tunnels.yml: cannot be read: it is a folder, not a file\n", _error.ToString(), StringComparison.Ordinal);
+        Assert.Contains("tunnels.yml: cannot be read: it is a folder, not a file.\n", _error.ToString(), StringComparison.Ordinal);
         Assert.Equal(2, await RunAsync("config check --config other.yml"));
         Assert.Contains("--config: cannot go with a FILE", _error.ToString(), StringComparison.Ordinal);
     }
