@@ -1,3 +1,5 @@
+using Tunnel2.Programs.Tests.Browser;
+using Tunnel2.Programs.Tests.Cli;
 using Tunnel2.Programs.Tests.Processes;
 using Tunnel2.Programs.Tests.RealPeers;
 using Tunnel2.Programs.Tests.Restarts;
@@ -13,6 +15,7 @@ public sealed class LongestFirst : ITestCollectionOrderer
 {
     private static readonly string[] _longest =
     [
+        typeof(DashboardPageTests).FullName!, typeof(InspectorPageTests).FullName!, typeof(CommandProcessTests).FullName!,
         typeof(HeldUpRestartTests).FullName!, typeof(WebSocketOverHttp2Tests).FullName!, typeof(NodePeerTests).FullName!,
         typeof(DrainTests).FullName!, typeof(Connections.FewDescriptorsTests).FullName!, typeof(RealPeers.FewDescriptorsTests).FullName!,
         typeof(DeveloperToolTests).FullName!,
