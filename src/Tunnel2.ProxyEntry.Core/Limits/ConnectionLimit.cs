@@ -95,7 +95,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         lock (_gate)
         {
             var here = counts ? _byAddress.GetValueOrDefault(key) : -1;
-            if (here < (_leavesRoom ? Math.Min(_mostPerAddress, _most - _count) : _mostPerAddress))
+            if (here < MostPerAddressUnsynchronized())
             {
                 if (counts)
                 {
@@ -122,7 +122,7 @@ internal sealed class ConnectionLimit : IAcceptGate
 
         lock (_gate)
         {
-            return _byAddress.GetValueOrDefault(AddressKey.Of(address!)) >= _mostPerAddress;
+            return _byAddress.GetValueOrDefault(AddressKey.Of(address!)) >= MostPerAddressUnsynchronized();
         }
     }
 
@@ -182,6 +182,8 @@ internal sealed class ConnectionLimit : IAcceptGate
 
     private bool CountsByAddress(IPAddress? address) =>
         address is not null && _mostPerAddress < _most && _exempt?.Contains(address) != true;
+
+    private int MostPerAddressUnsynchronized() => _leavesRoom ? Math.Min(_mostPerAddress, _most - _count) : _mostPerAddress;
 
     private Action[] TakeWaitingUnsynchronized()
     {

@@ -13,61 +13,50 @@ internal sealed class OidcVisits(int most)
     private const int Addresses = 2;
 
     private readonly Lock _gate = new();
-    private readonly Dictionary<string, int> _tunnels = new(StringComparer.Ordinal);
-    private readonly AddressShares _addresses = new(most / Tunnels / Addresses);
-    private int _count;
+    private readonly Dictionary<string, AddressShares> _tunnels = new(StringComparer.Ordinal);
+    private readonly AddressShares _all = new(most, most / Tunnels / Addresses);
 
     /// <summary>How many may run at once for one tunnel.</summary>
     public int MostOfTunnel { get; } = most / Tunnels;
 
     /// <summary>How many may run at once for one address of visitors, at all tunnels of the gate.</summary>
-    public int MostOfAddress => _addresses.Most;
+    public int MostOfAddress { get; } = most / Tunnels / Addresses;
 
     /// <summary>Begins one.</summary>
     /// <returns>False where as many run as may.</returns>
     public bool TryBegin(string tunnel, AddressKey from)
     {
-        if (!_addresses.TryTake(from))
+        lock (_gate)
         {
-            return false;
-        }
+            if (!_all.TryTake(from))
+            {
+                return false;
+            }
 
-        if (TryBegin(tunnel))
-        {
+            var own = _tunnels.GetValueOrDefault(tunnel) ?? new AddressShares(MostOfTunnel, MostOfAddress);
+            if (!own.TryTake(from))
+            {
+                _all.Return(from);
+                return false;
+            }
+
+            _tunnels[tunnel] = own;
             return true;
         }
-
-        _addresses.Return(from);
-        return false;
     }
 
     /// <summary>One has ended.</summary>
     public void End(string tunnel, AddressKey from)
     {
-        _addresses.Return(from);
         lock (_gate)
         {
-            _count--;
-            if (--_tunnels[tunnel] is var own && own == 0)
+            _all.Return(from);
+            var own = _tunnels[tunnel];
+            own.Return(from);
+            if (own.Count == 0)
             {
                 _tunnels.Remove(tunnel);
             }
-        }
-    }
-
-    private bool TryBegin(string tunnel)
-    {
-        lock (_gate)
-        {
-            var own = _tunnels.GetValueOrDefault(tunnel);
-            if (_count == most || own == MostOfTunnel)
-            {
-                return false;
-            }
-
-            _count++;
-            _tunnels[tunnel] = own + 1;
-            return true;
         }
     }
 }

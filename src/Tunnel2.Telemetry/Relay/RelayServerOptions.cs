@@ -13,7 +13,8 @@ internal sealed record RelayServerOptions
     internal int MaxClients { get; init; } = 64;
 
     /// <summary>
-    /// How many connections that are not clients yet there may be, half of them from one address; more are closed at once. Default 64.
+    /// How many connections that are not clients yet there may be; an address has no more than are free. Others are closed at once.
+    /// Default 64.
     /// </summary>
     internal int MaxStrangers { get; init; } = 64;
 

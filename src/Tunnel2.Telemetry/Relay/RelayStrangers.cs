@@ -6,7 +6,7 @@ namespace Tunnel2.Telemetry.Relay;
 
 /// <summary>
 /// Counts connections that are not clients yet: in their TLS handshake or before the end of their hello. There may be a number of them in
-/// all, and half as many from one address (IPv6: /64), so that one address cannot keep others out. Thread-safe.
+/// all. An address (IPv6: /64) gets a place only while it has fewer than are free, so a few addresses cannot keep others out. Thread-safe.
 /// </summary>
 internal sealed class RelayStrangers(int most)
 {
@@ -34,7 +34,7 @@ internal sealed class RelayStrangers(int most)
         lock (_gate)
         {
             int own = _counts.GetValueOrDefault(key);
-            if (_count >= most || own >= Math.Max(1, most / 2))
+            if (own >= most - _count)
             {
                 return false;
             }

@@ -43,6 +43,8 @@ public sealed class ConnectionLimitTests
 
         Assert.InRange(limit.Most - limit.Count, expected, expected + 1);
         Assert.True(limit.IsOpen);
+        Assert.True(limit.IsAddressFull(IPAddress.Parse("192.0.2.1")));
+        Assert.False(limit.IsAddressFull(IPAddress.Parse("192.0.2.77")));
         Assert.True(limit.TryEnter(IPAddress.Parse("192.0.2.77"), out _));
     }
 

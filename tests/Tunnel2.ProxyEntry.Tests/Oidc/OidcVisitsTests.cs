@@ -42,6 +42,35 @@ public sealed class OidcVisitsTests
         Assert.False(visits.TryBegin("c", _one));
     }
 
+    [Theory]
+    [InlineData(2)]
+    [InlineData(4)]
+    public void Addresses_that_take_all_they_get_at_a_tunnel_leave_places_to_another(int addresses)
+    {
+        var visits = new OidcVisits(64);
+        for (var i = 0; i < 64; i++)
+        {
+            for (var address = 1; address <= addresses; address++)
+            {
+                _ = visits.TryBegin("a", new AddressKey(1, (ulong)address));
+            }
+        }
+
+        Assert.True(visits.TryBegin("a", _other) && visits.TryBegin("a", _other));
+    }
+
+    [Fact]
+    public void Addresses_that_take_all_they_get_at_all_tunnels_leave_places_to_another()
+    {
+        var visits = new OidcVisits(64);
+        for (var i = 0; i < 8 * 64; i++)
+        {
+            _ = visits.TryBegin("abcdefgh"[i % 8].ToString(), new AddressKey(1, (ulong)(i / 64)));
+        }
+
+        Assert.True(visits.TryBegin("z", _other));
+    }
+
     [Fact]
     public void What_a_full_tunnel_refuses_takes_nothing_of_its_visitors_share()
     {

@@ -134,6 +134,25 @@ public sealed class RelayAccessTests
         Assert.True(strangers.TryEnter(IPAddress.Parse(first)));
     }
 
+    [Theory]
+    [InlineData(1, 32)]
+    [InlineData(2, 21)]
+    [InlineData(4, 12)]
+    public void Addresses_that_take_all_they_get_leave_as_many_places_to_another(int addresses, int expected)
+    {
+        var strangers = new RelayStrangers(64);
+        for (var i = 0; i < 64; i++)
+        {
+            for (var address = 1; address <= addresses; address++)
+            {
+                _ = strangers.TryEnter(IPAddress.Parse($"192.0.2.{address}"));
+            }
+        }
+
+        Assert.InRange(64 - strangers.Count, expected, expected + 1);
+        Assert.True(strangers.TryEnter(IPAddress.Parse("192.0.2.77")));
+    }
+
     [Fact]
     public async Task Over_a_transport_of_others_every_record_comes_and_a_client_that_reads_nothing_is_closed()
     {

@@ -40,11 +40,10 @@ internal sealed class BearerVerifier : IDisposable
     private readonly ConcurrentDictionary<TokenIssuer, IssuerKeys> _issuers = new();
     private readonly TokenCache _cache = new();
     private readonly SemaphoreSlim _places = new(Math.Max(1, Environment.ProcessorCount / 2));
-    private readonly AddressShares _addresses = new(MostOfAddress);
+    private readonly AddressShares _addresses = new(Most, MostOfAddress);
     private readonly KeyFetch _fetch;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
-    private int _count;
 
     /// <param name="fetch">Fetches keys; the verifier disposes of it.</param>
     /// <param name="time">The clock.</param>
@@ -91,13 +90,6 @@ internal sealed class BearerVerifier : IDisposable
             return new TokenVerdict(TokenState.Unchecked);
         }
 
-        if (Interlocked.Increment(ref _count) > Most)
-        {
-            Interlocked.Decrement(ref _count);
-            _addresses.Return(token.From);
-            return new TokenVerdict(TokenState.Unchecked);
-        }
-
         try
         {
             var verdict = new TokenVerdict(TokenState.Unchecked);
@@ -114,7 +106,6 @@ internal sealed class BearerVerifier : IDisposable
         }
         finally
         {
-            Interlocked.Decrement(ref _count);
             _addresses.Return(token.From);
         }
     }
@@ -132,7 +123,7 @@ internal sealed class BearerVerifier : IDisposable
     private async Task<TokenVerdict> CheckInTurnAsync(
         PendingToken token, BearerRule rule, IssuerKeys issuer, CancellationToken cancellationToken)
     {
-        if (!issuer.TryBegin(MostOfIssuer))
+        if (!issuer.Checks.TryTake(token.From))
         {
             return new TokenVerdict(TokenState.Unchecked);
         }
@@ -143,7 +134,7 @@ internal sealed class BearerVerifier : IDisposable
         }
         finally
         {
-            issuer.End();
+            issuer.Checks.Return(token.From);
         }
     }
 

@@ -1,4 +1,5 @@
 using Tunnel2.ProxyEntry.Agents;
+using Tunnel2.ProxyEntry.Limits;
 
 namespace Tunnel2.ProxyEntry.Access.Bearer;
 
@@ -35,7 +36,6 @@ internal sealed class IssuerKeys
     private long _triedAt;
     private int _tries;
     private int _failures;
-    private int _checks;
 
     public IssuerKeys(TokenIssuer issuer, KeyFetch fetch, TimeProvider time, ILogger logger)
     {
@@ -45,21 +45,8 @@ internal sealed class IssuerKeys
         _logger = logger;
     }
 
-    /// <summary>Counts a token of the issuer that is checked from now on.</summary>
-    /// <returns>False where as many are checked as may; then it is not counted.</returns>
-    public bool TryBegin(int most)
-    {
-        if (Interlocked.Increment(ref _checks) <= most)
-        {
-            return true;
-        }
-
-        End();
-        return false;
-    }
-
-    /// <summary>A token of the issuer has been checked.</summary>
-    public void End() => Interlocked.Decrement(ref _checks);
+    /// <summary>The tokens of the issuer that are checked now, by the address of the visitor.</summary>
+    public AddressShares Checks { get; } = new(BearerVerifier.MostOfIssuer, BearerVerifier.MostOfAddress);
 
     /// <summary>The keys; null: there are none yet, or none any more. Begins a fetch when they are not fresh, and does not wait.</summary>
     public KeySet? Find()

@@ -31,7 +31,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     /// <summary>Connections at once, those in their handshake included: four of each of a thousand nodes.</summary>
     private const int MaxConnections = 4096;
 
-    /// <summary>Of them from one address: a stranger that says nothing must not keep nodes out.</summary>
+    /// <summary>Of them from one address: a stranger that says nothing must not keep nodes out, and no more than are free.</summary>
     private const int MaxOfAddress = 1024;
 
     private readonly ProxyEntrySettings _settings;
@@ -45,7 +45,7 @@ internal sealed class NodeLinkListener : IAsyncDisposable
     private readonly IEngine _engine;
     private readonly TimeProvider _timeProvider;
     private readonly ILogger _logger;
-    private readonly ConnectionLimit _limit = new("nodes", MaxConnections, MaxOfAddress);
+    private readonly ConnectionLimit _limit = new("nodes", MaxConnections, MaxOfAddress, leavesRoom: true);
     private readonly ConcurrentDictionary<UplinkConnection, (string Node, Task Ended)> _links = new();
     private readonly CancellationTokenSource _stopping = new();
     private Socket? _listener;

@@ -19,7 +19,7 @@ internal sealed class DatagramListener : IDisposable
     /// <summary>Associations of a port, at most.</summary>
     private const int MostAssociations = 1024;
 
-    /// <summary>Associations of one address (IPv6: /64), at most.</summary>
+    /// <summary>Associations of one address (IPv6: /64), at most; no more than are free, so that a few addresses leave room.</summary>
     private const int MostOfAddress = 256;
 
     /// <summary>Associations that make room at once, at most.</summary>
@@ -39,7 +39,7 @@ internal sealed class DatagramListener : IDisposable
 
     private readonly ConcurrentDictionary<Way, DatagramAssociation> _associations = new();
     private readonly DatagramPort _port;
-    private readonly ConnectionLimit _limit = new("associations", MostAssociations, MostOfAddress);
+    private readonly ConnectionLimit _limit = new("associations", MostAssociations, MostOfAddress, leavesRoom: true);
     private readonly Func<VisitorTransport, Task> _serve;
     private readonly DatagramMemory _memory;
     private readonly Action _dropped;

@@ -433,8 +433,11 @@ public sealed class BearerVerifierTests : IDisposable
             _verifier.CheckAsync(Pending(token, new AddressKey(1, visitors++)), [rule], default);
     }
 
-    [Fact]
-    public async Task One_address_leaves_places_to_the_tokens_of_others()
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(4)]
+    public async Task A_few_addresses_leave_places_to_the_tokens_of_others(int addresses)
     {
         var held = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         _issuer.Answer = async (_, _) =>
@@ -442,16 +445,17 @@ public sealed class BearerVerifierTests : IDisposable
             await held.Task;
             return ScriptedIssuer.Json(_issuer.Keys);
         };
-        var (token, other) = (_rsa.Sign("RS256", Claims()), new AddressKey(2, 0));
-        var flood = Enumerable.Range(0, BearerVerifier.MostOfAddress)
-            .Select(i => _verifier.CheckAsync(Pending($"{token}{i}", new AddressKey(1, 0)), [_rule], default)).ToArray();
-        var more = await _verifier.CheckAsync(Pending(token, new AddressKey(1, 0)), [_rule], default);
+        var (token, flooding) = (_rsa.Sign("RS256", Claims()), new AddressKey(1, 0));
+        var flood = Enumerable.Range(0, BearerVerifier.Most)
+            .Select(i => _verifier.CheckAsync(Pending($"{token}{i}", new AddressKey(1, (ulong)(i % addresses))), [_rule], default))
+            .ToArray();
+        var more = await _verifier.CheckAsync(Pending(token, flooding), [_rule], default);
         Assert.Equal(TokenState.Unchecked, more.State);
-        var right = _verifier.CheckAsync(Pending(token, other), [_rule], default);
+        var right = _verifier.CheckAsync(Pending(token, new AddressKey(2, 0)), [_rule], default);
         held.SetResult();
         Assert.Equal(TokenState.Right, (await right).State);
         await Task.WhenAll(flood);
-        more = await _verifier.CheckAsync(Pending(token, new AddressKey(1, 0)), [_rule], default);
+        more = await _verifier.CheckAsync(Pending(token, flooding), [_rule], default);
         Assert.Equal(TokenState.Right, more.State);
     }
 
