@@ -1,5 +1,6 @@
 using System.Buffers;
 using Microsoft.AspNetCore.Http.Features;
+using Tunnel2.ProxyEntry.Connections;
 
 namespace Tunnel2.ProxyEntry.Admin;
 
@@ -31,6 +32,10 @@ internal static class AdminBody
         var body = new ArrayBufferWriter<byte>();
         using var limit = new CancellationTokenSource(Limit, time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(limit.Token, http.RequestAborted);
+
+        // Until the body is there the connection waits for its caller, as one with a slow head: others may need its place.
+        var activity = http.Features.Get<ConnectionActivity>();
+        activity?.RequestEnded();
         try
         {
             int read;
@@ -52,6 +57,10 @@ internal static class AdminBody
         catch (BadHttpRequestException)
         {
             return (default, TooLarge(most));
+        }
+        finally
+        {
+            activity?.RequestBegan();
         }
 
         return body.WrittenCount > most ? (default, TooLarge(most)) : (body.WrittenMemory, null);
