@@ -102,6 +102,50 @@ public sealed class UdpTunnelTests
         "1h");
 
     [Fact]
+    public Task Visitors_of_four_addresses_that_are_never_silent_leave_places_to_another() => RunAsync(
+        async (service, tunnel, _) =>
+        {
+            var visitors = new List<Socket>();
+            try
+            {
+                // The clock stands still, so none of them is silent. The fourth address gets half of what the other three leave.
+                int[] places = [256, 256, 256, 128];
+                for (var address = 0; address < places.Length; address++)
+                {
+                    for (var i = 0; i < places[address]; i++)
+                    {
+                        await AskAsync(address);
+                        await ReceiveAsync(service);
+                    }
+                }
+
+                for (var i = 0; i < 128; i++)
+                {
+                    await AskAsync(places.Length - 1);
+                }
+
+                using var visitor = Visit(tunnel);
+                await visitor.SendAsync("me"u8.ToArray());
+                var (question, from) = await ReceiveAsync(service);
+                Assert.Equal("me"u8.ToArray(), question);
+                await service.SendToAsync("!"u8.ToArray(), from);
+                Assert.Equal("!"u8.ToArray(), (await ReceiveAsync(visitor)).Datagram);
+            }
+            finally
+            {
+                visitors.ForEach(static visitor => visitor.Dispose());
+            }
+
+            async Task AskAsync(int address)
+            {
+                var visitor = Visit(tunnel, new IPAddress([127, 0, 0, (byte)(2 + address)]));
+                visitors.Add(visitor);
+                await visitor.SendAsync("?"u8.ToArray());
+            }
+        },
+        "5s");
+
+    [Fact]
     public Task Of_a_flood_what_cannot_be_taken_is_dropped_and_others_are_served() => RunAsync(async (service, tunnel, _) =>
     {
         using var flood = Visit(tunnel);
@@ -246,11 +290,12 @@ public sealed class UdpTunnelTests
     private static Task UntilOverAsync(TunnelFixture tunnel, ManualTimeProvider time) => TcpTunnel.AdvanceUntilAsync(
         time, () => tunnel.Entry.Session.Tunnel.OpenStreams == 0, "no association is open");
 
-    private static Socket Visit(TunnelFixture tunnel)
+    private static Socket Visit(TunnelFixture tunnel, IPAddress? from = null)
     {
         var url = new Uri(Assert.Single(tunnel.Agent.Events.PublicUrls));
         Assert.Equal(("udp", "localhost"), (url.Scheme, url.Host));
         var visitor = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp);
+        visitor.Bind(new IPEndPoint(from ?? IPAddress.Loopback, 0));
         visitor.Connect(new IPEndPoint(IPAddress.Loopback, url.Port));
         return visitor;
     }
