@@ -27,6 +27,8 @@ internal static class JsonMask
 
     private static readonly byte[] _blockQuote = [Quote, Quote, Quote];
 
+    private static readonly byte[] _plainMask = Encoding.ASCII.GetBytes(MaskingRules.Mask);
+
     private static readonly byte[] _mask = Encoding.ASCII.GetBytes($"\"{MaskingRules.Mask}\"");
 
     /// <summary>Masks a text.</summary>
@@ -35,9 +37,43 @@ internal static class JsonMask
     /// <param name="masked">Whether anything was replaced.</param>
     public static byte[] Apply(ReadOnlySpan<byte> text, MaskingRules rules, out bool masked)
     {
-        var shown = JwtMask.Apply(Apply(text, rules, 0, out masked), out var hasToken);
-        masked |= hasToken;
+        var shown = OfOtherQuotes(Apply(text, rules, 0, out masked), rules, out var hasText);
+        shown = TokenMask.Apply(shown, out var hasToken);
+        masked |= hasText || hasToken;
         return shown;
+    }
+
+    /// <summary>Masks texts in the quotes that JSON does not have, after the name of a secret: source code has them.</summary>
+    private static byte[] OfOtherQuotes(byte[] text, MaskingRules rules, out bool masked)
+    {
+        var output = new ArrayBufferWriter<byte>();
+        var written = 0;
+        for (int position = 0, next; (next = text.AsSpan(position).IndexOfAny((byte)'\'', (byte)'`')) >= 0;)
+        {
+            position += next + 1;
+            if (HasSecretName(text.AsSpan(0, position - 1), rules))
+            {
+                output.Write(text.AsSpan(written, position - written));
+                output.Write(_plainMask);
+                written = EndOfOtherQuote(text, position, text[position - 1]);
+                position = Math.Min(text.Length, written + 1);
+            }
+        }
+
+        masked = written > 0;
+        output.Write(masked ? text.AsSpan(written) : default);
+        return masked ? output.WrittenSpan.ToArray() : text;
+    }
+
+    /// <summary>The index of the quote that ends a text, or the end. Only between backquotes a text has several lines.</summary>
+    private static int EndOfOtherQuote(ReadOnlySpan<byte> text, int position, byte quote)
+    {
+        for (; position < text.Length && text[position] != quote && (quote == (byte)'`' || text[position] != (byte)'\n'); position++)
+        {
+            position += text[position] == (byte)'\\' ? 1 : 0;
+        }
+
+        return Math.Min(position, text.Length);
     }
 
     /// <summary>Masks a text that others contain.</summary>
@@ -66,7 +102,7 @@ internal static class JsonMask
             var end = EndOfString(text, position, out var isWhole);
             if (!IsKey(text, end, out var value))
             {
-                if (HasSecretName(text[..position], rules))
+                if (HasSecretName(text[..position], rules) || IsSecondOfPair(text, position, end, rules))
                 {
                     end = EndOfBlock(text, position) ?? end;
                     output.Write(_mask);
@@ -146,6 +182,26 @@ internal static class JsonMask
         before = before[..^1].TrimEnd(" \t\r\n"u8);
         var name = before[(before.LastIndexOfAnyExcept(_inName) + 1)..];
         return !name.IsEmpty && rules.IsSecret(Encoding.ASCII.GetString(name));
+    }
+
+    /// <summary>
+    /// Whether a text is the second of two in an array within an array, and the first is the name of a secret: lists of fields are
+    /// written so, and lists of two names are not.
+    /// </summary>
+    private static bool IsSecondOfPair(ReadOnlySpan<byte> text, int position, int end, MaskingRules rules)
+    {
+        var after = SkipSpace(text, end);
+        var before = text[Math.Max(0, position - MostBeforeText)..position].TrimEnd(" \t\r\n"u8);
+        if (after >= text.Length || text[after] != (byte)']' || before is not [.., (byte)','])
+        {
+            return false;
+        }
+
+        before = before[..^1].TrimEnd(" \t\r\n"u8);
+        var begin = before is [.., Quote] ? before[..^1].LastIndexOf(Quote) : -1;
+        return begin > 0 && before[..begin].TrimEnd(" \t\r\n"u8) is [.. var outer, (byte)'[']
+            && outer.TrimEnd(" \t\r\n"u8) is [.., (byte)'[' or (byte)',']
+            && rules.IsSecret(Unescape(before[(begin + 1)..^1]));
     }
 
     /// <summary>Where a text of several lines ends, which has three quotes at either end; null: it is none.</summary>

@@ -26,6 +26,9 @@ internal sealed class MaskingRules
     private static readonly string[] _schemes =
         ["Basic", "Bearer", "Digest", "Negotiate", "NTLM", "HOBA", "Mutual", "DPoP", "AWS4-HMAC-SHA256"];
 
+    /// <summary>How the names of fields end that a program has made up for a secret: in other names these words are common.</summary>
+    private static readonly string[] _ownFields = ["-key", "-pass", "-session"];
+
     private readonly string[] _patterns;
 
     /// <summary>Makes rules.</summary>
@@ -80,12 +83,12 @@ internal sealed class MaskingRules
             return Mask;
         }
 
-        return JwtMask.Apply(!UrlMask.MayBeOne(value) ? value
+        return TokenMask.Apply(!UrlMask.MayBeOne(value) ? value
             : UrlMask.OfUrls(UrlMask.Apply(IsLikeJson(value) ? OfText(value, level: 0) : value, this, level: 0), this, level: 0));
     }
 
     /// <summary>A target or URL as it is shown: without the values of secret parameters, and without a password.</summary>
-    public string OfUrl(string url) => JwtMask.Apply(UrlMask.Apply(url, this, level: 0));
+    public string OfUrl(string url) => TokenMask.Apply(UrlMask.Apply(url, this, level: 0));
 
     /// <summary>A form or query as it is shown.</summary>
     public string OfForm(string form) => UrlMask.OfForm(form, this, level: 0);
@@ -107,9 +110,12 @@ internal sealed class MaskingRules
         // Latin-1 keeps what is not ASCII as it is.
         var lines = Encoding.Latin1.GetString(text);
         var shown = LineMask.Apply(lines, this);
+        var isLineMasked = shown != lines;
         var json = JsonMask.Apply(Encoding.Latin1.GetBytes(shown), this, out var isKeyMasked);
-        masked |= isKeyMasked || shown != lines;
-        return json;
+        lines = Encoding.Latin1.GetString(json);
+        var pairs = PairLineMask.Apply(lines, this);
+        masked |= isKeyMasked || isLineMasked || pairs != lines;
+        return Encoding.Latin1.GetBytes(pairs);
     }
 
     /// <summary>
@@ -150,7 +156,9 @@ internal sealed class MaskingRules
     private bool IsSecretPart(string name)
     {
         var plain = Plain(name);
-        return plain.Length > 0 && _patterns.Any(pattern => Matches(plain, pattern));
+        return (plain.Length > 0 && _patterns.Any(pattern => Matches(plain, pattern)))
+            || (name.StartsWith("X-", StringComparison.OrdinalIgnoreCase)
+                && _ownFields.Any(end => name.EndsWith(end, StringComparison.OrdinalIgnoreCase)));
     }
 
     private static string OfCookie(string value, bool isSet)

@@ -93,7 +93,7 @@ internal static class ReplayPlanner
 
         if (target.Length > MaxTarget || !FieldSyntax.IsTarget(target) || !(target[0] == (byte)'/' || target.AsSpan().SequenceEqual("*"u8)))
         {
-            return new ReplayRefusal("malformed", "The target has to be a path with an optional query, without spaces.");
+            return new ReplayRefusal("malformed", "The target is no path with an optional query; spaces and what is not ASCII are %XX.");
         }
 
         if (fields.Count > MaxFields || LengthOf(fields) > MaxHead || trailers.Count > MaxFields || LengthOf(trailers) > MaxHead)

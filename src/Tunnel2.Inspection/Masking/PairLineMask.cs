@@ -1,0 +1,45 @@
+using System.Text.RegularExpressions;
+
+namespace Tunnel2.Inspection.Masking;
+
+/// <summary>
+/// Replaces the values of secret names in lines of several pairs with spaces between them, as logs and commands are written:
+/// <c>level=info token=abc</c>. A single pair in a line may be prose.
+/// </summary>
+internal static partial class PairLineMask
+{
+    /// <summary>Names whose answer is kept while a text is masked: a log has the same ones in each line.</summary>
+    private const int MostNames = 256;
+
+    /// <summary>Masks a text.</summary>
+    public static string Apply(string text, MaskingRules rules)
+    {
+        var known = new Dictionary<string, bool>(StringComparer.Ordinal);
+        return Lines().Replace(text, line => Pairs().Replace(
+            line.Value, pair => IsSecret(pair.Groups["name"].Value) ? $"{pair.Groups["name"].Value}={MaskingRules.Mask}" : pair.Value));
+
+        bool IsSecret(string name)
+        {
+            if (!known.TryGetValue(name, out var isSecret))
+            {
+                isSecret = rules.IsSecret(name);
+                if (known.Count < MostNames)
+                {
+                    known.Add(name, isSecret);
+                }
+            }
+
+            return isSecret;
+        }
+    }
+
+    /// <summary>A line with two pairs or more.</summary>
+    [GeneratedRegex(@"^[^=\n]*[^=\s]=[^=\s][^=\n]*[ \t][^=\s]+=[^\n]*", RegexOptions.CultureInvariant | RegexOptions.Multiline)]
+    private static partial Regex Lines();
+
+    /// <summary>A name and a word. It is looked for at the begin of words only.</summary>
+    [GeneratedRegex(
+        """(?<![A-Za-z0-9_.$-])(?<name>[A-Za-z_-][A-Za-z0-9_.-]{0,63})=[^\s&;,"'`<>{}\[\]=]+(?=\s|\z)""",
+        RegexOptions.CultureInvariant | RegexOptions.ExplicitCapture)]
+    private static partial Regex Pairs();
+}
