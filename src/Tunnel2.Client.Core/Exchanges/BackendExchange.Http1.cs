@@ -69,7 +69,7 @@ internal sealed partial class BackendExchange
             }
         }
 
-        _counters.Capture?.OnSent();
+        _counters.Capture?.OnSent("HTTP/1.1");
         if (plan.Framing is RequestFraming.Length or RequestFraming.Chunked
             && !(sentBody == plan.ContentLength && plan.Framing == RequestFraming.Length))
         {

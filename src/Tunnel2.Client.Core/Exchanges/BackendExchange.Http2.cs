@@ -80,7 +80,7 @@ internal sealed partial class BackendExchange
 
             timing.MarkSent();
             _counters.Capture?.OnConnected();
-            _counters.Capture?.OnSent();
+            _counters.Capture?.OnSent("HTTP/2");
             var end = await ExchangeHttp2Async(stream, service, plan, accept, timing).ConfigureAwait(false);
             var hasHead = plan.Framing == RequestFraming.None;
             var mayBeRepeated = hasHead && (end.IsUntouched || (end.NothingCame && plan.IsReplayable));

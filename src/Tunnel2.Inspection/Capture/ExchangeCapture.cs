@@ -91,6 +91,9 @@ internal sealed class ExchangeCapture : IMessageSink
     /// <summary>The service that it went to, where the tunnel has several; else null.</summary>
     public string? Service { get; set; }
 
+    /// <summary>The version of HTTP by which the service got the request; null where it is not known here, or did not get it.</summary>
+    public string? ServiceVersion { get; private set; }
+
     /// <summary>Whether it is over.</summary>
     public bool IsEnded => Volatile.Read(ref _ended) != 0;
 
@@ -118,7 +121,12 @@ internal sealed class ExchangeCapture : IMessageSink
     public void OnConnected() => Mark(ref _connected);
 
     /// <summary>The request's head is sent; the last time counts.</summary>
-    public void OnSent() => Mark(ref _sent);
+    /// <param name="version">The version of HTTP by which the service got it; null where only the agent knows.</param>
+    public void OnSent(string? version = null)
+    {
+        ServiceVersion = version;
+        Mark(ref _sent);
+    }
 
     /// <summary>Bytes of the request's body, or of what a visitor sends on an upgraded connection.</summary>
     public void OnRequestBody(ReadOnlySpan<byte> data)

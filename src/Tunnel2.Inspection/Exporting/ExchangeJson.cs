@@ -36,6 +36,7 @@ internal static class ExchangeJson
         json.WriteString("target", Url(HeadText.Of(request.Target), rules));
         json.WriteString("scheme", HeadText.Of(request.Scheme));
         json.WriteString("authority", HeadText.Of(request.Authority));
+        json.WriteString("version", request.Version);
         WriteFields(json, "fields", request.Fields, rules);
         WriteBody(json, BodyView.OfRequest(capture, rules));
         WriteFields(json, "trailers", capture.RequestTrailers, rules);
@@ -43,6 +44,11 @@ internal static class ExchangeJson
         json.WriteStartObject("response");
         json.WriteNumber("status", response.Status);
         json.WriteString("reason", HeadText.Of(response.Reason));
+        if (capture.ServiceVersion is { } version)
+        {
+            json.WriteString("version", version);
+        }
+
         WriteFields(json, "fields", response.Fields, rules);
         WriteBody(json, BodyView.OfResponse(capture, rules));
         WriteFields(json, "trailers", capture.ResponseTrailers, rules);

@@ -92,6 +92,11 @@ internal static class HarWriter
         json.WriteNumber("ssl", -1);
         json.WriteEndObject();
         ExchangeId.Write(json, "_id", capture.Node, capture.Id);
+        if (capture.ServiceVersion is { } service)
+        {
+            json.WriteString("_serviceHttpVersion", service);
+        }
+
         if (capture.Error is { } error)
         {
             json.WriteString("_error", $"{capture.Leg}: {error}");
@@ -114,7 +119,7 @@ internal static class HarWriter
         json.WriteStartObject("request");
         json.WriteString("method", HeadText.Of(head.Method));
         json.WriteString("url", target.StartsWith('/') ? origin + target : $"{origin}/{target}");
-        json.WriteString("httpVersion", "HTTP/1.1");
+        json.WriteString("httpVersion", head.Version);
         WriteFields(json, head.Fields, rules);
         json.WriteStartArray("queryString");
         var query = target.IndexOf('?', StringComparison.Ordinal);
@@ -161,7 +166,7 @@ internal static class HarWriter
         json.WriteStartObject("response");
         json.WriteNumber("status", head.Status);
         json.WriteString("statusText", HeadText.Of(head.Reason));
-        json.WriteString("httpVersion", "HTTP/1.1");
+        json.WriteString("httpVersion", capture.Request.Version);
         WriteFields(json, head.Fields, rules);
         json.WriteStartObject("content");
         if (capture.IsUpgraded)

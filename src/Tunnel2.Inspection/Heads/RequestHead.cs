@@ -24,6 +24,9 @@ internal sealed record RequestHead
     /// <summary>Whether the visitor asked for another protocol.</summary>
     public bool Upgrades { get; init; }
 
+    /// <summary>The visitor's version of HTTP.</summary>
+    public string Version { get; init; } = "HTTP/1.1";
+
     /// <summary>The fields in wire order.</summary>
     public IReadOnlyList<HeadField> Fields { get; init; } = [];
 
@@ -54,6 +57,7 @@ internal sealed record RequestHead
             Authority = block.Authority.ToArray(),
             Target = block.Target.ToArray(),
             Upgrades = (block.Flags & HeaderBlockFlags.Upgrade) != 0,
+            Version = (block.Flags & HeaderBlockFlags.Http2) != 0 ? "HTTP/2" : "HTTP/1.1",
             Fields = fields,
         };
     }

@@ -107,13 +107,13 @@ async function copyView(id, state, format) {
 
 function request(exchange, state) {
   const one = exchange.request;
-  return [line(`${one.method} ${one.target}`), fields(one.fields), ...body(one.body, 'request', state), ...trailers(one)];
+  return [line(`${one.method} ${one.target} ${one.version ?? ''}`.trimEnd()), fields(one.fields), ...body(one.body, 'request', state), ...trailers(one)];
 }
 
 function response(exchange, state) {
   const one = exchange.response;
   if (!one.status) return [element('p', { class: 'note' }, exchange.ended ? 'There was no answer.' : 'There is no answer yet.')];
-  return [line(`${one.status} ${one.reason}`), fields(one.fields), ...(exchange.kind === 'websocket' ? [] : body(one.body, 'response', state)),
+  return [line(`${one.version ?? ''} ${one.status} ${one.reason}`.trim()), fields(one.fields), ...(exchange.kind === 'websocket' ? [] : body(one.body, 'response', state)),
     ...trailers(one)];
 }
 

@@ -19,4 +19,7 @@ public enum HeaderBlockFlags : byte
     /// crosses. On an uplink it means nothing.
     /// </summary>
     Crossed = 0x02,
+
+    /// <summary>Request: the visitor's version of HTTP is 2. It changes nothing for the request: inspectors show it.</summary>
+    Http2 = 0x04,
 }

@@ -76,6 +76,27 @@ public sealed class CaptureTests
             });
     }
 
+    [Theory]
+    [InlineData("1.1", "HTTP/1.1")]
+    [InlineData("2.0", "HTTP/2")]
+    public Task Each_leg_has_its_own_version(string version, string shown) => InspectedTunnel.RunAsync(
+        InspectedTunnel.Answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        async inspected =>
+        {
+            using var visitor = inspected.Tunnel.CreateClient();
+            (visitor.DefaultRequestVersion, visitor.DefaultVersionPolicy) = (new Version(version), HttpVersionPolicy.RequestVersionExact);
+            using var answer = await visitor.GetAsync("/");
+            await inspected.EndedAsync(1);
+
+            var exchange = await inspected.GetAsync("/1");
+            Assert.Equal(shown, exchange.GetProperty("request").GetProperty("version").GetString());
+            Assert.Equal("HTTP/1.1", exchange.GetProperty("response").GetProperty("version").GetString());
+            var entry = (await inspected.GetAsync(".har?id=1")).GetProperty("log").GetProperty("entries")[0];
+            Assert.Equal(shown, entry.GetProperty("request").GetProperty("httpVersion").GetString());
+            Assert.Equal(shown, entry.GetProperty("response").GetProperty("httpVersion").GetString());
+            Assert.Equal("HTTP/1.1", entry.GetProperty("_serviceHttpVersion").GetString());
+        });
+
     [Fact]
     public Task Large_bodies_pass_with_the_memory_of_the_limit() => InspectedTunnel.RunAsync(
         async inspected =>

@@ -318,7 +318,8 @@ internal sealed partial class NodeExchange : VisitorExchange
     public override void WriteRequestBlock(ref HeaderBlockWriter writer)
     {
         var request = Read();
-        writer.BeginRequest(request.Flags & HeaderBlockFlags.Upgrade, request.Method, request.Scheme, request.Authority, request.Target);
+        var flags = request.Flags & (HeaderBlockFlags.Upgrade | HeaderBlockFlags.Http2);
+        writer.BeginRequest(flags, request.Method, request.Scheme, request.Authority, request.Target);
         var edits = Extras?.RequestEdits;
         foreach (var field in request.Fields)
         {

@@ -273,7 +273,8 @@ internal sealed class HttpContextExchange : VisitorExchange
     public override void WriteRequestBlock(ref HeaderBlockWriter writer)
     {
         var method = _connect is null ? _http.Request.Method : ExtendedConnect.BackendMethod;
-        var flags = IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None;
+        var flags = (IsUpgrade ? HeaderBlockFlags.Upgrade : HeaderBlockFlags.None)
+            | (HttpProtocol.IsHttp2(_http.Request.Protocol) ? HeaderBlockFlags.Http2 : HeaderBlockFlags.None);
         writer.BeginRequest(flags, method, RequestScheme.Of(IsTls), _authority, _forwardedTarget);
         _headers.Write(ref writer, _forwarding!, Extras, GoesToNode);
         _connect?.WriteRequestFields(ref writer);
