@@ -52,7 +52,7 @@ internal static class TopPanelView
         return ScreenRow.Of(DisplayText.Fit(text, columns), ScreenStyle.Marked);
 
         string Marked(TopColumn column) =>
-            column == sort.Column ? _headings[(int)column] + (sort.IsReversed ? "^" : "v") : _headings[(int)column];
+            column == sort.Column ? _headings[(int)column] + (sort.IsReversed ? "▲" : "▼") : _headings[(int)column];
     }
 
     /// <summary>A session.</summary>

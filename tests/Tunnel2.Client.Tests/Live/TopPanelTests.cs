@@ -69,7 +69,7 @@ public sealed class TopPanelTests
             [
                 "tunnel2 top  127.0.0.1:12002                   2 of 3 sessions online, window 1s",
                 "1207 req/s  3 errors/s  p50 1.50ms  p95 20ms  p99 11.0s  in 5B/s  out 2.5MB/s",
-                "session                   req/sv   err/s     p50     p95     p99    in/s   out/s",
+                "session                   req/s▼   err/s     p50     p95     p99    in/s   out/s",
                 "web                         1200       3  1.50ms    20ms   11.0s      5B   2.5MB",
                 "a-name-that-is-much-lo…        7       0  1.50ms    20ms   11.0s      5B   2.5MB",
                 "away                   -       0       0       -       -       -      0B      0B",

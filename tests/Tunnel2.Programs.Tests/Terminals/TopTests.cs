@@ -20,7 +20,7 @@ public sealed class TopTests(SharedTunnels tunnels)
         await using var terminal = PseudoTerminal.Start(
             80, 24, ["dotnet", BuiltPrograms.AgentPath, "top", "--host", tunnel.Entry.Admin.ToString()]);
         var seen = await terminal.SeeAsync(static screen => screen.Find("web ") > 0, "the session is seen", Limits.Start);
-        Assert.Contains("session                   req/sv", seen, StringComparison.Ordinal);
+        Assert.Contains("session                   req/s▼", seen, StringComparison.Ordinal);
         Assert.Matches("^tunnel2 top  127.0.0.1:[0-9]+ +[0-9]+ of [0-9]+ sessions? online, window 1s", seen);
         Assert.All(seen.Split('\n'), static row => Assert.True(row.Length <= 80));
 
