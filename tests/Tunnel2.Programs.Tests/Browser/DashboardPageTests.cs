@@ -187,6 +187,56 @@ public sealed class DashboardPageTests(Chromium browser) : IClassFixture<Chromiu
         page.AssertClean();
     }
 
+    [Theory]
+    [InlineData("session/absent", "No agent with this name is connected.")]
+    [InlineData("session/%3Cb%3E", "This is not the name of a session.")]
+    public async Task Nothing_is_known_of_a_name_that_no_agent_has(string address, string words)
+    {
+        await using var entry = await EntryFixture.StartAsync();
+        await using var page = await browser.OpenAsync(entry.Admin, address);
+        await page.WaitForTextAsync(".note", words);
+        Assert.All(await page.Page.Locator(".tile dd").AllTextContentsAsync(), static text => Assert.Equal("–", text));
+        page.AssertClean();
+    }
+
+    [Fact]
+    public async Task The_minutes_of_many_sessions_are_asked_for_in_turns()
+    {
+        await using var entry = await EntryFixture.StartAsync();
+        await using var page = await browser.OpenAsync(entry.Admin);
+        var drawn = await page.Page.EvaluateAsync<string[]>("""
+            async () => {
+              const { State } = await import('/dashboard/state.mjs');
+              const takers = {}, stopped = [], live = {
+                state: { kind: 'live' }, onState() {},
+                subscribe(channel, take) { takers[channel] = take; return () => stopped.push(channel); },
+              };
+              const state = new State(live);
+              state.watchRates();
+              let now = Date.now();
+              Date.now = () => now;
+              const ask = () => { for (let i = 0; i < 500; i++) state.fillSpark(`n${i}`); };
+              const asked = () => Object.keys(takers).filter(one => /^session.*history$/.test(one)).length;
+              const counts = () => `${asked()} ${stopped.length}`;
+              const meet = i => takers[`session.n${i}.history`]('all', { startMs: now - 5000, seconds: 10, requests: 1 }, {});
+              ask();
+              const first = counts();
+              for (let i = 0; i < 30; i++) meet(i);
+              ask();
+              const atOnce = counts();
+              now += 1000;
+              ask();
+              const later = counts();
+              now += 60000;
+              ask();
+              return [first, atOnce, later, counts()];
+            }
+            """);
+        // Forty wait at once; of the places that are free again, three in each second.
+        Assert.Equal(["40 0", "40 30", "43 30", "70 30"], drawn);
+        page.AssertClean();
+    }
+
     [Fact]
     public async Task It_survives_a_restart_of_the_server_and_says_what_it_does()
     {

@@ -4,8 +4,10 @@ import { all } from './scope.mjs';
 
 const historyMs = 15 * 60 * 1000;
 const sparkSeconds = 60;
-/** Sessions whose last minute is asked for. The server has an end of them too. */
+/** Sessions whose last minute is asked for at once. The server has an end of them too. */
 const mostFilled = 40;
+/** How many more are asked for in each second: two messages each, of ten that the server takes. */
+const filledPerSecond = 3;
 
 export class State {
   #live;
@@ -14,6 +16,8 @@ export class State {
   #offset = 0;
   #listeners = new Set();
   #filled = new Map();
+  #mayFill = mostFilled;
+  #fillAt = 0;
   /** The server: build, version, words for errors; null before the first message. */
   info = null;
   /** This node of a cluster; null where there is none. */
@@ -134,7 +138,12 @@ export class State {
    * it is a subscription of its own, until what was kept meets what is followed.
    */
   fillSpark(name) {
-    if (this.#filled.has(name) || this.#filled.size >= mostFilled) return;
+    const now = Date.now();
+    this.#mayFill = Math.min(mostFilled, this.#mayFill + (now - this.#fillAt) * filledPerSecond / 1000);
+    this.#fillAt = now;
+    if (this.#filled.has(name) || this.#mayFill < 1) return;
+    if ([...this.#filled.values()].filter(one => one !== null).length >= mostFilled) return;
+    this.#mayFill--;
     const from = this.ratesFrom;
     const stop = this.#live.subscribe(`session.${name}.history`, (_, data) => {
       const { spark } = this.rateOf(name), first = this.now() / 1000 - sparkSeconds - 10;
@@ -146,7 +155,8 @@ export class State {
           if (!spark.has(second)) spark.set(second, requests / seconds);
         }
       }
-      if (isMet) this.#filled.get(name)?.();
+      // Its place is free for another one.
+      if (isMet) { this.#filled.get(name)?.(); this.#filled.set(name, null); }
       this.#changed('rates');
     });
     this.#filled.set(name, stop);
@@ -154,7 +164,7 @@ export class State {
 
   /** The page that shows sparklines has gone. */
   endSparks() {
-    for (const stop of this.#filled.values()) stop();
+    for (const stop of this.#filled.values()) stop?.();
     this.#filled.clear();
   }
 

@@ -129,12 +129,16 @@ function open({ live, state, rest }) {
     errors.replaceChildren(...codes.map(one => errorItem(one, requests, state.info)));
   }
 
+  /** Nothing is known of the present of a name that no agent has. */
+  const isAbsent = () => !isName || (state.agentsAt > 0 && !state.agents.has(name) && state.agentsLeft === 0);
+
   function drawAgent() {
     const agent = state.agents.get(name), pairs = agentFacts(agent), text = JSON.stringify([pairs, agent?.uplinks, agent?.urls]);
-    const isAbsent = state.agentsAt && !agent && state.agentsLeft === 0;
-    setText(words, !isName ? 'This is not the name of a session.' : isAbsent ? 'No agent with this name is connected.' : '');
+    setText(words, !isName ? 'This is not the name of a session.' : isAbsent() ? 'No agent with this name is connected.' : '');
     if (text === factsDrawn) return;
     factsDrawn = text;
+    // Only those of HTTP can be inspected.
+    if (inspection) inspection.element.hidden = agent?.urls?.length > 0 && !agent.urls.some(url => url.startsWith('http'));
     agentBlock.hidden = pairs.length === 0;
     const links = urlLinks(agent);
     urls.replaceChildren(h('span', { class: 'note', text: 'Public URL' }), ...links);
@@ -144,7 +148,7 @@ function open({ live, state, rest }) {
   }
 
   const draw = coalesce(() => {
-    const to = state.now(), one = state.isLive ? times.newest(to) ?? nothing : {}, samples = times.samples(to);
+    const to = state.now(), one = state.isLive && !isAbsent() ? times.newest(to) ?? nothing : {}, samples = times.samples(to);
     now.draw([
       count(one.requests), [count(one.errors), one.errors > 0], duration(one.p50Us), duration(one.p95Us), duration(one.p99Us),
       bytes(one.bytesIn), bytes(one.bytesOut),
