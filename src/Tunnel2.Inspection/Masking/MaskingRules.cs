@@ -29,12 +29,17 @@ internal sealed class MaskingRules
     /// <summary>How the names of fields end that a program has made up for a secret: in other names these words are common.</summary>
     private static readonly string[] _ownFields = ["-key", "-pass", "-session"];
 
-    private readonly string[] _patterns;
+    /// <summary>Each pattern as its parts between the stars.</summary>
+    private readonly string[][] _patterns;
 
     /// <summary>Makes rules.</summary>
     /// <param name="further">Further names, <c>*</c> for any characters.</param>
     public MaskingRules(IEnumerable<string> further) =>
-        _patterns = [.. _builtIn.Concat(further.Select(Plain)).Where(static pattern => pattern.Trim('*').Length > 0).Distinct()];
+        _patterns =
+        [
+            .. _builtIn.Concat(further.Select(Plain)).Where(static pattern => pattern.Trim('*').Length > 0).Distinct()
+                .Select(static pattern => pattern.Split('*')),
+        ];
 
     /// <summary>The names that are always masked.</summary>
     public static MaskingRules BuiltIn { get; } = new([]);
@@ -189,12 +194,11 @@ internal sealed class MaskingRules
     }
 
     /// <summary>Matches with <c>*</c>, in linear steps for each star.</summary>
-    private static bool Matches(string text, string pattern)
+    private static bool Matches(string text, string[] parts)
     {
-        var parts = pattern.Split('*');
         if (parts.Length == 1)
         {
-            return text == pattern;
+            return text == parts[0];
         }
 
         if (!text.StartsWith(parts[0], StringComparison.Ordinal))

@@ -8,30 +8,12 @@ namespace Tunnel2.Inspection.Masking;
 /// </summary>
 internal static partial class PairLineMask
 {
-    /// <summary>Names whose answer is kept while a text is masked: a log has the same ones in each line.</summary>
-    private const int MostNames = 256;
-
     /// <summary>Masks a text.</summary>
-    public static string Apply(string text, MaskingRules rules)
-    {
-        var known = new Dictionary<string, bool>(StringComparer.Ordinal);
-        return Lines().Replace(text, line => Pairs().Replace(
-            line.Value, pair => IsSecret(pair.Groups["name"].Value) ? $"{pair.Groups["name"].Value}={MaskingRules.Mask}" : pair.Value));
-
-        bool IsSecret(string name)
-        {
-            if (!known.TryGetValue(name, out var isSecret))
-            {
-                isSecret = rules.IsSecret(name);
-                if (known.Count < MostNames)
-                {
-                    known.Add(name, isSecret);
-                }
-            }
-
-            return isSecret;
-        }
-    }
+    public static string Apply(string text, MaskingRules rules) => Lines().Replace(
+        text,
+        line => Pairs().Replace(
+            line.Value,
+            pair => pair.Groups["name"].Value is var name && rules.IsSecret(name) ? $"{name}={MaskingRules.Mask}" : pair.Value));
 
     /// <summary>A line with two pairs or more.</summary>
     [GeneratedRegex(@"^[^=\n]*[^=\s]=[^=\s][^=\n]*[ \t][^=\s]+=[^\n]*", RegexOptions.CultureInvariant | RegexOptions.Multiline)]

@@ -57,7 +57,7 @@ public sealed class TokenMaskTests
         Assert.Equal(shown != text, isMasked);
     }
 
-    /// <summary>A body of the largest size that is decoded is masked in little time: nothing is looked for again from each byte.</summary>
+    /// <summary>Nothing is looked for again from each byte: that would take a minute.</summary>
     [Theory]
     [InlineData("Bearer ")]
     [InlineData("a=''")]
@@ -69,7 +69,7 @@ public sealed class TokenMaskTests
     [InlineData("sk-")]
     public void A_large_text_takes_a_moment(string part)
     {
-        var text = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Repeat(part, 1024 * 1024 / part.Length)));
+        var text = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Repeat(part, 256 * 1024 / part.Length)));
 
         var took = System.Diagnostics.Stopwatch.StartNew();
         MaskingRules.BuiltIn.OfLines(text, out _);
