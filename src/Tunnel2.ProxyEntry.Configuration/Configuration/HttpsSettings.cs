@@ -4,6 +4,7 @@ namespace Tunnel2.ProxyEntry.Configuration;
 internal sealed class HttpsSettings(SettingsReader read)
 {
     private const string RedirectKey = "Https:Redirect";
+    private const string HstsKey = "Https:Hsts";
 
     /// <summary>The port of <see cref="Redirect"/> for that of the listener.</summary>
     public const int ListenersPort = 0;
@@ -20,13 +21,23 @@ internal sealed class HttpsSettings(SettingsReader read)
 
     /// <summary>How long browsers remember to use HTTPS; <see cref="Timeout.InfiniteTimeSpan"/>: they are not asked to.</summary>
     public TimeSpan Hsts { get; } = read.DurationOrOff(
-        "Https:Hsts", "off", "1s", "17600h",
+        HstsKey, "off", "1s", "17600h",
         "adds `Strict-Transport-Security` with this time to answers over HTTPS, unless the service sends one itself; `365d` is a year. A "
         + "browser that has seen it calls the name over HTTPS only, until that time is over: begin with `1h`");
 
-    /// <summary>Reports a redirect that leads nowhere.</summary>
+    /// <summary>Reports a redirect that leads nowhere, and a word for browsers that none of them gets.</summary>
     public void Check(SettingsReader read, bool hasHttps)
     {
+        // Requests over HTTPS come to this listener, or from a proxy or another node that took them.
+        if (Hsts != Timeout.InfiniteTimeSpan && !read.HasValue(SettingKeys.HttpsListen) && !read.HasValue(SettingKeys.TrustedProxies)
+            && !read.HasValue(SettingKeys.ClusterListen))
+        {
+            read.Report(
+                HstsKey,
+                $"has no effect without {SettingKeys.Section}:{SettingKeys.HttpsListen}, or {SettingKeys.Section}:"
+                + $"{SettingKeys.TrustedProxies} that take HTTPS.");
+        }
+
         if (Redirect == ListenersPort && !hasHttps && !read.HasError(RedirectKey) && !read.HasError(SettingKeys.HttpsListen)
             && !read.HasError(SettingKeys.VisitorUrl))
         {

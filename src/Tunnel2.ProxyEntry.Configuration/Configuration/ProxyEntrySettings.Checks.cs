@@ -123,7 +123,7 @@ internal sealed partial class ProxyEntrySettings
 
     private void CheckCountries(SettingsReader read)
     {
-        if (CountryHeader is not null && TrustedProxies.IsEmpty && !read.HasError("TrustedProxies"))
+        if (CountryHeader is not null && TrustedProxies.IsEmpty && !read.HasError(SettingKeys.TrustedProxies))
         {
             read.Report(SettingKeys.CountryHeader, "is given, but Tunnel2:TrustedProxies has no address whose header would be believed.");
         }
@@ -163,7 +163,7 @@ internal sealed partial class ProxyEntrySettings
             read.Report(SettingKeys.HttpListen, "is off, and so is Tunnel2:Public:HttpsListen: no visitor could call.");
         }
 
-        if (ProxyProtocol && TrustedProxies.IsEmpty && !read.HasError("TrustedProxies"))
+        if (ProxyProtocol && TrustedProxies.IsEmpty && !read.HasError(SettingKeys.TrustedProxies))
         {
             read.Report(SettingKeys.ProxyProtocol, "is on, but Tunnel2:TrustedProxies has no address whose header would be believed.");
         }

@@ -11,6 +11,7 @@ internal static class SettingKeys
     public const string HttpListen = "Public:HttpListen";
     public const string HttpsListen = "Public:HttpsListen";
     public const string VisitorUrl = "Public:Url";
+    public const string TrustedProxies = "TrustedProxies";
     public const string ProxyProtocol = "Public:ProxyProtocol";
     public const string StateFolder = "StateFolder";
     public const string TlsListen = "Tls:Listen";
@@ -32,6 +33,7 @@ internal static class SettingKeys
     public const string RelayCertificate = "Relay:Certificate";
     public const string HubMaxConnections = "Hub:MaxConnections";
     public const string CountryHeader = "Access:CountryHeader";
+    public const string ClusterDatabase = "Cluster:Database";
     public const string ClusterListen = "Cluster:Listen";
     public const string ClusterAdvertise = "Cluster:Advertise";
     public const string ClusterUplink = "Cluster:Uplink";

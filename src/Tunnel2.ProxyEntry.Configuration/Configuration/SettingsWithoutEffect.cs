@@ -19,6 +19,7 @@ internal static class SettingsWithoutEffect
         (SettingKeys.HttpsListen, "", [SettingKeys.PublicCertificate, SettingKeys.CertificateFolder]),
         (SettingKeys.RelayListen, "Relay:", ["Certificate", "AllowRemote"]),
         (SettingKeys.ClusterListen, "Cluster:", ["Advertise", "Certificate", "Ca", "LinkIdle"]),
+        (SettingKeys.ClusterDatabase, "", [SettingKeys.ClusterUplink, SettingKeys.ClusterZone, SettingKeys.ClusterSecret]),
     ];
 
     /// <summary>Reports each of them once, unless something else is wrong with it.</summary>

@@ -14,6 +14,9 @@ public sealed class SettingsWithoutEffectTests
     [InlineData("Public:Certificate=self-made", "Public:HttpsListen")]
     [InlineData("Relay:AllowRemote=true", "Relay:Listen")]
     [InlineData("Cluster:LinkIdle=1m", "Cluster:Listen")]
+    [InlineData("Cluster:Uplink=n1.example.com:12001", "Cluster:Database")]
+    [InlineData("Cluster:Zone=a", "Cluster:Database")]
+    [InlineData("Cluster:Secret=/tmp/secret", "Cluster:Database")]
     public void They_are_mistakes(string setting, string needs)
     {
         var error = Assert.Single(SettingsFixture.Load(setting).Errors);
@@ -27,6 +30,19 @@ public sealed class SettingsWithoutEffectTests
     {
         SettingsFixture.LoadValid("AccessLog:Mode=off", "AccessLog:Path=/tmp/a.log", "AccessLog:MaxFiles=3");
         SettingsFixture.LoadValid("Public:HttpsListen=off", "Public:Certificate=self-made");
+    }
+
+    [Theory]
+    [InlineData("TrustedProxies=10.0.0.1")]
+    [InlineData("Public:HttpsListen=off")]
+    public void A_word_for_browsers_is_for_those_that_come_over_https(string other)
+    {
+        var error = Assert.Single(SettingsFixture.Load("Https:Hsts=1h").Errors);
+
+        Assert.Equal("Tunnel2:Https:Hsts", error.Key);
+        Assert.Equal("has no effect without Tunnel2:Public:HttpsListen, or Tunnel2:TrustedProxies that take HTTPS.", error.Message);
+        SettingsFixture.LoadValid("Https:Hsts=off");
+        SettingsFixture.LoadValid("Https:Hsts=1h", other);
     }
 
     [Fact]

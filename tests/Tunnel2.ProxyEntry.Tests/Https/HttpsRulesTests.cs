@@ -101,7 +101,7 @@ public sealed class HttpsRulesTests
             await fixture.DoneAsync(failed);
             Assert.Equal(Field, System.Text.Encoding.ASCII.GetString(failed.Visitor.Extras!.ResponseLines));
         },
-        new ForwarderOptions { Settings = ["Https:Hsts=1h"] });
+        new ForwarderOptions { Settings = ["Https:Hsts=1h", "TrustedProxies=192.0.2.1"] });
 
     [Theory]
     [InlineData("Https:Redirect=yes")]
