@@ -33,8 +33,11 @@ internal sealed class ExchangeStore
     /// <summary>What it may hold.</summary>
     public InspectionLimits Limits => _limits;
 
+    /// <summary>Names the node of a cluster that has it: another process may take its name. Null: it is alone.</summary>
+    public Func<string>? NamesNode { private get; init; }
+
     /// <summary>The node of a cluster that has it, which is part of the ids of its exchanges; null: it is alone.</summary>
-    public string? Node { get; init; }
+    public string? Node => NamesNode?.Invoke();
 
     /// <summary>The process of that node: another one each time it is started. Null where there is only one server.</summary>
     public string? Process { get; init; }

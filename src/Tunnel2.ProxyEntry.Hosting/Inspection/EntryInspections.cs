@@ -31,14 +31,16 @@ internal sealed class EntryInspections : IDisposable
     private readonly PublicAddresses _addresses;
     private readonly TimeProvider _time;
     private readonly ILogger _logger;
-    private readonly bool _isNode;
+    private readonly IOtherNodes? _others;
+    private readonly string _entryId;
+    private readonly string _process = RandomNumberGenerator.GetHexString(8, lowercase: true);
 
     public EntryInspections(
         ProxyEntrySettings settings, ISessionDirectory directory, Http1Front front, PublicAddresses addresses, TimeProvider time,
         ILogger<EntryInspections> logger, IOtherNodes? others = null)
     {
-        _isNode = others is not null;
-        Self = new InspectionKeeper(settings.EntryId, RandomNumberGenerator.GetHexString(8, lowercase: true));
+        _others = others;
+        _entryId = settings.EntryId;
         _front = front;
         _directory = directory;
         _addresses = addresses;
@@ -50,8 +52,8 @@ internal sealed class EntryInspections : IDisposable
     /// <summary>A session that was expected is inspected here now. Raised with its name. Handlers are short and do not throw.</summary>
     public event Action<string>? Followed;
 
-    /// <summary>This process, as other nodes know what has kept exchanges.</summary>
-    public InspectionKeeper Self { get; }
+    /// <summary>This process, as other nodes know what has kept exchanges, under the name that it has now.</summary>
+    public InspectionKeeper Self => new(_others?.Self ?? _entryId, _process);
 
     /// <summary>The sessions that are inspected.</summary>
     public IReadOnlyList<IInspectedSession> Sessions
@@ -218,8 +220,8 @@ internal sealed class EntryInspections : IDisposable
     [SuppressMessage("Reliability", "CA2000", Justification = "The dictionary owns it.")]
     private Inspected BeginUnsynchronized(string name)
     {
-        var store = _isNode
-            ? new ExchangeStore(InspectionLimits.Default, _time) { Node = Self.Node, Process = Self.Process }
+        var store = _others is { } others
+            ? new ExchangeStore(InspectionLimits.Default, _time) { NamesNode = () => others.Self, Process = _process }
             : new ExchangeStore(InspectionLimits.Default, _time);
         var session = new EntryInspectedSession(name, store, _front, _addresses, _time);
         var timer = _time.CreateTimer(_ => OnTime(name), null, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);

@@ -20,10 +20,10 @@ internal sealed record SharedInspection(string Name, TimeSpan Lasts, IReadOnlyLi
 
     private const int LongestText = 64;
 
-    /// <summary>The same with a further keeper.</summary>
+    /// <summary>The same with a further keeper; of a process that had another name, only the new one counts.</summary>
     public SharedInspection With(InspectionKeeper keeper) => this with
     {
-        Keepers = [.. Keepers.Append(keeper).TakeLast(MostKeepers)],
+        Keepers = [.. Keepers.Where(one => one.Process != keeper.Process).Append(keeper).TakeLast(MostKeepers)],
     };
 
     /// <summary>It as a document, which counts from a moment of the database's clock; null: from now on.</summary>

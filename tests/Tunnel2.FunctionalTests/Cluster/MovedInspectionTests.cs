@@ -1,6 +1,8 @@
 using System.Net;
 using System.Text.Json;
 using Npgsql;
+using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
 using Tunnel2.ProxyEntry.Inspection;
@@ -69,6 +71,41 @@ public sealed class MovedInspectionTests(PostgresServer server) : IClassFixture<
         await MoveAsync(cluster, balancer, 0, 1);
         var version = (await waiting).GetProperty("version").GetString();
         Assert.NotEqual(since, version);
+    }
+
+    [Fact]
+    public async Task A_node_that_has_to_take_another_name_has_its_exchanges_under_that_one()
+    {
+        await using var cluster = await StartAsync(server, 2);
+        await cluster.StartAgentAsync(0);
+        await cluster.InspectAsync(1);
+        await cluster.VisitAsync(1, "/before");
+        await cluster.KeepsAsync(1, "e1");
+        await using var twin = await cluster.Cluster.StartTwinAsync(0);
+        var renamed = cluster.Cluster.Nodes[0];
+        await renamed.Log.WaitForAsync(2704);
+        await KnowsAsync(cluster.Cluster.Nodes[1], 2);
+        await KnowsAsync(renamed, 2);
+        var name = renamed.Part<IOtherNodes>().Self;
+        Assert.StartsWith("e1~", name, StringComparison.Ordinal);
+        await cluster.KeepsAsync(1, name);
+        await cluster.KeepsAsync(1, "e1", processes: 0);
+        for (var node = 0; node < 2; node++)
+        {
+            var list = await cluster.WholeAsync(node, Session + "/exchanges");
+            Assert.Equal([$"{name}:1"], Ids(list));
+            Assert.DoesNotContain(
+                "restarted", list.GetProperty("nodes").EnumerateArray().Select(static one => one.GetProperty("state").GetString()));
+            Assert.Equal(
+                $"{name}:1", (await cluster.GetAsync(node, $"{Session}/exchanges/{name}:1")).GetProperty("id").GetString());
+        }
+
+        // An error says which of the two has failed the request.
+        var gone = AgentFixture.Options(renamed.Uplink.Port, FreePort.Next(), "gone");
+        await cluster.Cluster.StartAgentAsync(gone);
+        await using var visitor = await RawHttpClient.ConnectAsync(cluster.Cluster.Nodes[1].Http);
+        var (head, _) = await visitor.ExchangeAsync("/", ClusterFixture.Host.Replace("web", "gone", StringComparison.Ordinal));
+        Assert.Equal((502, true), (head.StatusCode, head["Proxy-Status"]!.Contains($"node=\"{name}\"", StringComparison.Ordinal)));
     }
 
     [Fact]

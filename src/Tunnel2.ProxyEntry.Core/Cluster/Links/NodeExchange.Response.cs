@@ -152,7 +152,7 @@ internal sealed partial class NodeExchange
         }
 
         return WriteAnswerAsync(
-            ErrorResponses.Get(error, format, details with { Node = _node }),
+            ErrorResponses.Get(error, format, details with { Node = _node() }),
             ProxyErrorCatalog.Get(error).Status);
     }
 

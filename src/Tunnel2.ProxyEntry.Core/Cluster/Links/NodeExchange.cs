@@ -38,7 +38,7 @@ internal sealed partial class NodeExchange : VisitorExchange
 
     private readonly ProxyEntrySettings _settings;
     private readonly byte[] _suffix;
-    private readonly string _node;
+    private readonly Func<string> _node;
     private readonly Action<NodeExchange> _done;
     private readonly Action _finish;
     private readonly NodeRequestBody _body = new();
@@ -68,16 +68,17 @@ internal sealed partial class NodeExchange : VisitorExchange
     private bool _hasBody;
     private bool _isDomain;
 
-    /// <param name="settings">The domain of public names, this node's id, and limits.</param>
+    /// <param name="settings">The domain of public names, and limits.</param>
+    /// <param name="node">Names this node.</param>
     /// <param name="peer">The other node, as its certificate says.</param>
     /// <param name="done">Called when the object may serve another stream.</param>
-    public NodeExchange(ProxyEntrySettings settings, string peer, Action<NodeExchange> done)
+    public NodeExchange(ProxyEntrySettings settings, Func<string> node, string peer, Action<NodeExchange> done)
     {
         Peer = peer;
         _settings = settings;
         _suffix = Encoding.ASCII.GetBytes("." + settings.Domain);
         _host = new byte[PublicName.MaxLength + _suffix.Length];
-        _node = settings.EntryId;
+        _node = node;
         _done = done;
         _finish = Finish;
     }

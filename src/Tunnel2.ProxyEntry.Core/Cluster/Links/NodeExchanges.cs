@@ -20,9 +20,11 @@ internal sealed class NodeExchanges
     private readonly IForwarder _forwarder;
     private readonly INodeFeeds? _feeds;
     private readonly INodeCalls? _calls;
+    private readonly Func<string> _node;
     private readonly string _peer;
 
-    /// <param name="settings">Domain and node id.</param>
+    /// <param name="settings">Domain and limits.</param>
+    /// <param name="node">Names this node.</param>
     /// <param name="directory">The sessions of this node.</param>
     /// <param name="metrics">Counts them.</param>
     /// <param name="forwarder">Serves them.</param>
@@ -30,9 +32,10 @@ internal sealed class NodeExchanges
     /// <param name="feeds">Serves the live view of the node itself; null: it has none.</param>
     /// <param name="calls">Serves calls of its API; null: it has none.</param>
     public NodeExchanges(
-        ProxyEntrySettings settings, ISessionDirectory directory, NodeLinkMetrics metrics, IForwarder forwarder, string peer,
-        INodeFeeds? feeds, INodeCalls? calls)
+        ProxyEntrySettings settings, Func<string> node, ISessionDirectory directory, NodeLinkMetrics metrics, IForwarder forwarder,
+        string peer, INodeFeeds? feeds, INodeCalls? calls)
     {
+        _node = node;
         _peer = peer;
         _calls = calls;
         _feeds = feeds;
@@ -51,7 +54,7 @@ internal sealed class NodeExchanges
             _pool.TryPop(out exchange);
         }
 
-        exchange ??= new NodeExchange(_settings, _peer, Return);
+        exchange ??= new NodeExchange(_settings, _node, _peer, Return);
         if (!exchange.TryBegin(stream))
         {
             stream.Reset(StreamResetReason.Internal);

@@ -258,9 +258,10 @@ internal sealed class NodeLinkListener : IAsyncDisposable
             Name = _settings.EntryId,
             PublicUrls = [],
         }.ToFrame()).ConfigureAwait(false);
+        var all = _services.GetService<IOtherNodes>();
         var exchanges = new NodeExchanges(
-            _settings, _directory, _metrics, _services.GetRequiredService<IForwarder>(), node, _services.GetService<INodeFeeds>(),
-            _services.GetService<INodeCalls>());
+            _settings, () => all?.Self ?? _settings.EntryId, _directory, _metrics, _services.GetRequiredService<IForwarder>(), node,
+            _services.GetService<INodeFeeds>(), _services.GetService<INodeCalls>());
         await RunAsync(new UplinkConnection(transport, settings, exchanges.Serve), node, first.Rest).ConfigureAwait(false);
     }
 
