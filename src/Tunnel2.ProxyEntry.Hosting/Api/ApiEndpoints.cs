@@ -23,6 +23,8 @@ internal sealed class ApiEndpoints : IDisposable
     /// <summary>The longest part of a call that an error repeats, characters.</summary>
     public const int MaxShown = 200;
 
+    private static readonly string[] _conditions = [HeaderNames.IfMatch, HeaderNames.IfNoneMatch, HeaderNames.IfUnmodifiedSince];
+
     private readonly SemaphoreSlim _places = new(MostAtOnce);
     private readonly ApiRoutes _routes;
     private readonly InspectionEndpoints _inspection;
@@ -40,6 +42,14 @@ internal sealed class ApiEndpoints : IDisposable
     /// <summary>Answers; paths outside the API get 404.</summary>
     public Task HandleAsync(HttpContext http)
     {
+        // What the API shows has no versions: a change that was to be made under a condition would be made in any case.
+        if (!HttpMethods.IsGet(http.Request.Method) && !HttpMethods.IsHead(http.Request.Method)
+            && _conditions.FirstOrDefault(http.Request.Headers.ContainsKey) is { } condition)
+        {
+            return AdminProblem.WriteAsync(
+                http, StatusCodes.Status412PreconditionFailed, "condition", $"Nothing here is changed under a condition ({condition}).");
+        }
+
         var path = (http.Request.Path.Value ?? "").Split('/');
         return _cluster is { IsOn: true }
             && _routes.Find(http.Request.Method, path) is { Spread: not OperationSpread.Here } operation

@@ -270,6 +270,23 @@ public sealed class PolicyApiTests : IDisposable
         entry.Log.AssertNoErrors();
     }
 
+    [Theory]
+    [InlineData("PUT", "If-Match", "\"other\"")]
+    [InlineData("PUT", "If-None-Match", "*")]
+    [InlineData("DELETE", "If-Match", "*")]
+    [InlineData("DELETE", "If-Unmodified-Since", "Tue, 01 Dec 2020 00:00:00 GMT")]
+    public async Task A_change_under_a_condition_that_is_not_looked_at_is_not_made(string method, string field, string value)
+    {
+        await using var entry = await StartAsync();
+        await using var uplink = await RawUplink.ConnectAsAgentAsync(entry.Uplink, "web");
+        await entry.WaitForSessionsAsync(1);
+        using var api = new AdminApi(entry);
+        Assert.Equal(200, (await api.SendAsync("PUT", "policies/names/web", DenyA)).Status);
+        var body = method == "PUT" ? "[ { \"path\": \"/b\", \"deny\": true } ]" : null;
+        await api.RefusedAsync(412, "condition", method, "policies/names/web", body, fields: (field, value));
+        Assert.Equal(DenyA.Replace(" ", ""), (await api.GetAsync("policies/names/web")).GetProperty("policy").GetRawText());
+    }
+
     [Fact]
     public async Task All_mistakes_are_said_at_once_and_the_policy_before_stays()
     {
