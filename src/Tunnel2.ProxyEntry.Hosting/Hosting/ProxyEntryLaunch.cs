@@ -21,7 +21,17 @@ internal sealed record ProxyEntryLaunch(ProxyEntrySettings Settings, ISettingsSo
         IConfiguration configuration, ISettingsSource source, IReadOnlyList<SettingsError> errors, InheritedSockets? inherited = null)
     {
         var (settings, mistakes) = SettingsLoader.Load(configuration, OpenFiles.Limit());
-        return settings is not null && errors.Count == 0
+        if (settings is { NodeLinks.Listen: not null, Cluster.Database: null })
+        {
+            mistakes =
+            [
+                new SettingsError(
+                    $"{SettingKeys.Section}:{SettingKeys.ClusterListen}",
+                    $"has no effect without {SettingKeys.Section}:{SettingKeys.ClusterDatabase}: no other node would know of this one."),
+            ];
+        }
+
+        return settings is not null && errors.Count + mistakes.Count == 0
             ? new ProxyEntryLaunch(settings, source, inherited)
             : throw new ProxyEntrySettingsException([.. errors, .. mistakes]);
     }

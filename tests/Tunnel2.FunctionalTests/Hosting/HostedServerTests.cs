@@ -4,6 +4,8 @@ using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
 using Tunnel2.FunctionalTests.Harness;
+using Tunnel2.FunctionalTests.Processes;
+using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Configuration;
 using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.ProxyEntry.Reload;
@@ -165,6 +167,20 @@ public sealed class HostedServerTests : IDisposable
             SettingsErrorFormatter.Format(SettingsLoader.Load(wrong[..^1]).Errors).Split(".\n", 2)[1],
             exception.Message,
             StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Links_between_nodes_lead_nowhere_without_the_database_that_knows_the_nodes()
+    {
+        using var folder = new TemporaryFolder();
+        var authority = new ClusterAuthority(folder["cluster"], DateTimeOffset.UtcNow);
+        authority.Create();
+        authority.Issue("e1", TimeSpan.FromDays(1));
+        using var host = Build([.. _anyPorts, new("StateFolder", folder["."]), new(SettingKeys.ClusterListen, "127.0.0.1:0")]);
+        var exception = await Assert.ThrowsAsync<ProxyEntrySettingsException>(() => host.StartAsync());
+        Assert.Equal(
+            "Tunnel2:Cluster:Listen: has no effect without Tunnel2:Cluster:Database: no other node would know of this one.",
+            Assert.Single(exception.Failures));
     }
 
     [Fact]
