@@ -16,7 +16,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     private readonly bool _verbose;
     private readonly Func<string, CancellationToken, Task<bool>> _resolves;
     private readonly string _prefix;
-    private readonly bool _asksForCertificates;
+    private readonly AccessRules? _access;
     private string? _lastTrouble;
     private string? _lastRoute;
     private IReadOnlyList<ServerStatus>? _lastServers;
@@ -41,7 +41,7 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
     {
         _prefix = prefix;
         _hint = new CurlHint(server, tls, access);
-        _asksForCertificates = access is { ClientAuthorities.Count: > 0 };
+        _access = access;
         _verbose = verbose;
         _resolves = resolves ?? NameResolution.ResolvesAsync;
     }
@@ -80,12 +80,9 @@ internal sealed class HumanEventFormatter : IAgentEventFormatter
             }
         }
 
-        if (_asksForCertificates && !ready.PublicUrls.Any(static url => url.StartsWith("https:", StringComparison.OrdinalIgnoreCase)))
+        if (VisitorWarning.Of(_access, ready.PublicUrls) is { } warning)
         {
-            await output.WriteLineAsync(
-                PlainText.Clean(_prefix + "No visitor gets in: --client-ca wants certificates, and the server has no HTTPS to show them")
-                    .AsMemory(),
-                cancellationToken).ConfigureAwait(false);
+            await output.WriteLineAsync(PlainText.Clean(_prefix + warning).AsMemory(), cancellationToken).ConfigureAwait(false);
         }
 
         // Flushed at once: the lookup below may take a moment, and scripts wait for the line above.

@@ -19,6 +19,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
 
     private readonly ServerEndpoint _server;
     private readonly CurlHint _hint;
+    private readonly AccessRules? _access;
 
     /// <param name="server">The server's uplink address.</param>
     /// <param name="tls">How the agent trusts the server, where the uplink has TLS.</param>
@@ -26,6 +27,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
     public JsonEventFormatter(ServerEndpoint server, TlsOptions? tls = null, AccessRules? access = null)
     {
         _server = server;
+        _access = access;
         _hint = new CurlHint(server, tls, access);
     }
 
@@ -54,6 +56,7 @@ internal sealed class JsonEventFormatter : IAgentEventFormatter
                 ? null
                 : [.. ready.Routes.Select(static route => new JsonRoute(route.Path, route.Target.ToString()))],
             Try = _hint.For(ready.PublicUrls),
+            Message = VisitorWarning.Of(_access, ready.PublicUrls),
         },
         RouteEvent { Route: var route } => Line(agentEvent, "uplink_way") with
         {

@@ -1,6 +1,7 @@
 using Tunnel2.Client.Core.Configuration;
 using Tunnel2.Client.Core.Console;
 using Tunnel2.Client.Terminals;
+using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Screens;
 
@@ -15,6 +16,7 @@ internal sealed class AgentScreen : IScreenContent, IAgentEventFormatter
     private readonly IAgentEventFormatter _lines;
     private readonly string _server;
     private readonly CurlHint _hint;
+    private readonly AccessRules? _access;
     private readonly TimeProvider _time;
     private readonly bool _hasColors;
     private readonly Func<string, CancellationToken, Task<bool>> _resolves;
@@ -37,6 +39,7 @@ internal sealed class AgentScreen : IScreenContent, IAgentEventFormatter
         _lines = lines;
         _server = options.Server.ToString();
         _hint = new CurlHint(options.Server, options.Tls, options.Access);
+        _access = options.Access;
         _time = time;
         _hasColors = hasColors;
         _resolves = resolves ?? NameResolution.ResolvesAsync;
@@ -77,6 +80,7 @@ internal sealed class AgentScreen : IScreenContent, IAgentEventFormatter
         lock (_gate)
         {
             hasPlace = _state.Apply(agentEvent);
+            _state.Warning = agentEvent is ReadyEvent { PublicUrls: var urls } ? VisitorWarning.Of(_access, urls) : _state.Warning;
             _version++;
         }
 

@@ -47,6 +47,9 @@ internal sealed class AgentScreenState
     /// <summary>A command that reaches the first URL where its name has no address here, or null.</summary>
     public string? Hint { get; set; }
 
+    /// <summary>Why no visitor gets in, or null.</summary>
+    public string? Warning { get; set; }
+
     /// <summary>Where the inspector's page is, or null.</summary>
     public string? Inspector { get; private set; }
 

@@ -54,6 +54,11 @@ internal static class AgentScreenView
             }
         }
 
+        if (state.Warning is { } warning)
+        {
+            lines.Add(Labelled("Warning", warning, ScreenStyle.Bad));
+        }
+
         if (state.Hint is { } hint)
         {
             lines.Add(Labelled("Try", hint));

@@ -65,6 +65,11 @@ public sealed class HumanEventFormatterTests
         Assert.Equal(
             isSaid ? "No visitor gets in: --client-ca wants certificates, and the server has no HTTPS to show them\n" : "",
             output.ToString()[(output.ToString().IndexOf('\n', StringComparison.Ordinal) + 1)..]);
+
+        using var json = new StringWriter();
+        await new JsonEventFormatter(ServerEndpoint.Default, access: rules)
+            .WriteAsync(Ready(url), json, TestContext.Current.CancellationToken);
+        Assert.Equal(isSaid, json.ToString().Contains("\"message\":\"No visitor gets in: --client-ca", StringComparison.Ordinal));
     }
 
     [Fact]

@@ -5,6 +5,7 @@ using Tunnel2.Client.Core.Events;
 using Tunnel2.Client.Screens;
 using Tunnel2.Client.Terminals;
 using Tunnel2.Client.Tests.Terminals;
+using Tunnel2.Protocol.Handshake;
 using Tunnel2.TestUtilities;
 
 namespace Tunnel2.Client.Tests.Screens;
@@ -50,6 +51,21 @@ public sealed class AgentScreenTests
         }
 
         return seen;
+    }
+
+    [Theory]
+    [InlineData("http://web.localhost:12000/", true)]
+    [InlineData("https://web.localhost:12443/", false)]
+    public async Task Certificates_of_visitors_at_a_server_without_https_are_a_warning_that_stays(string url, bool isSaid)
+    {
+        var rules = new AccessRules { ClientAuthorities = [new byte[1]] };
+        var options = new AgentOptions { Upstream = _upstream, Name = "web", Access = rules };
+        var screen = new AgentScreen(
+            options, new HumanEventFormatter(ServerEndpoint.Default, verbose: false), _time, false, (_, _) => Task.FromResult(true));
+        await screen.WriteAsync(new ReadyEvent(_time.GetUtcNow(), [url], _upstream), TextWriter.Null, CancellationToken.None);
+        await screen.WriteAsync(new DrainingEvent(_time.GetUtcNow()), TextWriter.Null, CancellationToken.None);
+        string text = string.Join('\n', screen.Render(120, 24).Select(static row => row.ToString()));
+        Assert.Equal(isSaid, text.Contains("No visitor gets in: --client-ca", StringComparison.Ordinal));
     }
 
     private void Press(char key) => _screen.OnKey(new ScreenKey(ScreenKeyKind.Character, key));
