@@ -5,14 +5,14 @@ namespace Tunnel2.Client.Core.Configuration;
 /// <summary>The values of settings as the user wrote them, before anything is judged. Immutable.</summary>
 internal sealed class AgentOptionsInput
 {
-    private readonly ImmutableDictionary<string, (string Text, string Origin)> _values;
+    private readonly ImmutableDictionary<string, (string Text, string Origin, bool IsForAll)> _values;
 
     public AgentOptionsInput()
-        : this(ImmutableDictionary<string, (string, string)>.Empty)
+        : this(ImmutableDictionary<string, (string, string, bool)>.Empty)
     {
     }
 
-    private AgentOptionsInput(ImmutableDictionary<string, (string Text, string Origin)> values) => _values = values;
+    private AgentOptionsInput(ImmutableDictionary<string, (string Text, string Origin, bool IsForAll)> values) => _values = values;
 
     /// <summary>The value of a flag; null: it was given nowhere.</summary>
     public string? this[string flag] => _values.GetValueOrDefault(flag).Text;
@@ -24,8 +24,16 @@ internal sealed class AgentOptionsInput
     /// <param name="flag">The flag of the setting.</param>
     /// <param name="text">The value; null: nothing is added.</param>
     /// <param name="origin">What a mistake calls it, such as <c>TUNNEL2_NAME</c> or <c>tunnels.yml:7: name</c>; null: the flag.</param>
-    public AgentOptionsInput Give(string flag, string? text, string? origin = null) =>
-        text is null || _values.ContainsKey(flag) ? this : new AgentOptionsInput(_values.Add(flag, (text, origin ?? flag)));
+    /// <param name="isForAll">Whether it is for all tunnels, of which some may have no use for it.</param>
+    public AgentOptionsInput Give(string flag, string? text, string? origin = null, bool isForAll = false) =>
+        text is null || _values.ContainsKey(flag) ? this : new AgentOptionsInput(_values.Add(flag, (text, origin ?? flag, isForAll)));
+
+    /// <summary>The same values, as what is for all tunnels.</summary>
+    public AgentOptionsInput ForAll() =>
+        new(_values.ToImmutableDictionary(static pair => pair.Key, static pair => (pair.Value.Text, pair.Value.Origin, true)));
+
+    /// <summary>Whether a value was given for this tunnel: without an effect on it, it would have none at all.</summary>
+    public bool IsMeant(string flag) => _values.TryGetValue(flag, out var value) && !value.IsForAll;
 
     /// <summary>What a mistake calls a value.</summary>
     public string OriginOf(string flag) => _values.GetValueOrDefault(flag).Origin ?? flag;

@@ -18,6 +18,10 @@ internal static class AgentOptionsParser
     /// <summary>What is said of requests: a tunnel of bytes would take it without a word.</summary>
     private static readonly string[] _ofRequests = ["--host-header", "--backend-protocol"];
 
+    /// <summary>What is said of the inspector, which keeps requests.</summary>
+    private static readonly string[] _ofInspector =
+        ["--inspect", "--inspect-listen", "--inspect-hosts", "--inspect-mask", "--inspect-megabytes"];
+
     /// <summary>The words for the kinds of tunnels, which are commands too.</summary>
     private static readonly string[] _words = ["http", "tcp", "tls", "udp"];
 
@@ -67,21 +71,14 @@ internal static class AgentOptionsParser
             Note("--proxy-protocol", "belongs to 'tcp' and 'tls'; a request of HTTP has X-Forwarded-For", mistakes);
         }
 
-        // Variables and the top of a file of tunnels are for all tunnels, of which some may have no use for them.
-        foreach (string flag in kind == SessionKind.Http ? [] : _ofRequests)
+        if (kind != SessionKind.Http)
         {
-            bool isMeant = input[flag] is not null && input.OriginOf(flag) == flag;
-            Note(flag, isMeant ? "belongs to 'http': no other tunnel knows requests" : null, mistakes);
+            NoteOfRequests(options, input, mistakes);
         }
 
-        if (options is { Uplink: UplinkWay.Direct, PublicPort: not null } && input.OriginOf("--public-port") == "--public-port")
+        if (options is { Uplink: UplinkWay.Direct, PublicPort: not null } && input.IsMeant("--public-port"))
         {
             Note("--public-port", "says nothing with --uplink direct, which never goes there", mistakes);
-        }
-
-        if (kind != SessionKind.Http && options.Further.Count > 0)
-        {
-            Note(ServerFlag, "several servers are for 'tunnel2 http': the visitors of other tunnels come to one server", mistakes);
         }
 
         options = PoolOptionsParser.NameByPort(options);
@@ -94,6 +91,26 @@ internal static class AgentOptionsParser
             ? new AgentOptionsParseResult(options, [])
             : new AgentOptionsParseResult(
                 null, [.. mistakes.Select(mistake => mistake with { Flag = input.OriginOf(mistake.Flag) }).Distinct()]);
+    }
+
+    /// <summary>Options that a tunnel of bytes would take without a word, and do nothing with.</summary>
+    private static void NoteOfRequests(AgentOptions options, AgentOptionsInput input, List<OptionMistake> mistakes)
+    {
+        // To turn the inspector off asks for nothing.
+        foreach (string flag in options.Inspects == false ? _ofRequests : _ofRequests.Concat(_ofInspector))
+        {
+            Note(flag, input.IsMeant(flag) ? "belongs to 'http': no other tunnel knows requests" : null, mistakes);
+        }
+
+        if (options.Further.Count > 0)
+        {
+            Note(ServerFlag, "several servers are for 'tunnel2 http': the visitors of other tunnels come to one server", mistakes);
+        }
+
+        if (options.Nodes > 1 && input.IsMeant("--nodes"))
+        {
+            Note("--nodes", "belongs to 'http': the visitors of other tunnels come to one server", mistakes);
+        }
     }
 
     /// <summary>The servers as they were written.</summary>

@@ -33,6 +33,12 @@ internal static class ProxyOptionsParser
         var key = input[Flag] is not null ? Flag : EnvironmentKey;
         if (input[key] is not { } text || text.Equals("off", StringComparison.OrdinalIgnoreCase))
         {
+            if (input[key] is null && input.IsMeant(AuthoritiesFlag))
+            {
+                mistakes.Add(new OptionMistake(
+                    AuthoritiesFlag, $"says nothing without a proxy, which {Flag} or {EnvironmentKey} names"));
+            }
+
             return null;
         }
 

@@ -62,7 +62,9 @@ internal static class TunnelFileLoader
         var ports = new Dictionary<(ServerEndpoint Server, SessionKind Kind, int Port), int>();
         foreach (TunnelFileSection tunnel in file.Tunnels)
         {
-            AgentOptionsInput input = Fill(path, flags, tunnel, file.Top);
+            // What is below the tunnel is for it alone.
+            AgentOptionsInput input = Fill(path, flags.ForAll(), tunnel, isForAll: false);
+            input = Fill(path, input, file.Top, isForAll: true);
             input = EnvironmentFallback.Apply(input, environment, isOneTunnel: false, login);
 
             // The parser's message would describe the command line instead of the file.
@@ -125,22 +127,19 @@ internal static class TunnelFileLoader
         return false;
     }
 
-    private static AgentOptionsInput Fill(string path, AgentOptionsInput flags, params ReadOnlySpan<TunnelFileSection> sections)
+    private static AgentOptionsInput Fill(string path, AgentOptionsInput given, TunnelFileSection section, bool isForAll)
     {
-        AgentOptionsInput input = flags;
-        foreach (TunnelFileSection section in sections)
+        // A token of the command line or of the tunnel wins over one of the top, in any of the two ways.
+        bool hasToken = (given["--token"] ?? given[TokenFile.Flag]) is not null;
+        AgentOptionsInput input = given;
+        foreach ((AgentSetting setting, TunnelFileValue value) in section.Values)
         {
-            // A token of the command line or of the tunnel wins over one of the top, in any of the two ways.
-            bool hasToken = (input["--token"] ?? input[TokenFile.Flag]) is not null;
-            foreach ((AgentSetting setting, TunnelFileValue value) in section.Values)
+            if (hasToken && setting.Flag is ("--token" or TokenFile.Flag))
             {
-                if (hasToken && setting.Flag is ("--token" or TokenFile.Flag))
-                {
-                    continue;
-                }
-
-                input = input.Give(setting.Flag, value.Text, $"{path}:{value.Line}: {setting.Name}");
+                continue;
             }
+
+            input = input.Give(setting.Flag, value.Text, $"{path}:{value.Line}: {setting.Name}", isForAll);
         }
 
         return input;

@@ -31,7 +31,7 @@ internal static class EnvironmentFallback
                 && environment(setting.Variable!) is { } value
                 && (value.Length > 0 || setting.IsGuard))
             {
-                filled = filled.Give(setting.Flag, value, setting.Variable);
+                filled = filled.Give(setting.Flag, value, setting.Variable, isForAll: true);
             }
         }
 

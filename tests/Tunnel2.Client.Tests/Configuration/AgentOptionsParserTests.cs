@@ -10,6 +10,13 @@ public sealed class AgentOptionsParserTests
     [InlineData("tcp", "--host-header", "rewrite", "belongs to 'http': no other tunnel knows requests")]
     [InlineData("tls", "--backend-protocol", "h2", "belongs to 'http': no other tunnel knows requests")]
     [InlineData("udp", "--backend-protocol", "auto", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("tcp", "--inspect", "true", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("tls", "--inspect-listen", "4041", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("udp", "--inspect-mask", "key", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("tcp", "--inspect-hosts", "a.example", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("tcp", "--inspect-megabytes", "2", "belongs to 'http': no other tunnel knows requests")]
+    [InlineData("tcp", "--nodes", "3", "belongs to 'http': the visitors of other tunnels come to one server")]
+    [InlineData("http", "--proxy-ca", "ca.pem", "says nothing without a proxy, which --proxy or HTTPS_PROXY names")]
     [InlineData("http", "--public-port", "443", "says nothing with --uplink direct, which never goes there")]
     public void What_would_be_without_effect_is_said(string kind, string flag, string text, string mistake)
     {
@@ -18,9 +25,16 @@ public sealed class AgentOptionsParserTests
         Assert.Equal(new OptionMistake(flag, mistake), Assert.Single(result.Mistakes));
 
         // A variable, or the top of a file, is for other tunnels too.
-        input = new AgentOptionsInput().Give("protocol", kind).Give("<upstream>", "3000").Give(flag, text, "TUNNEL2_X");
+        input = new AgentOptionsInput().Give("protocol", kind).Give("<upstream>", "3000").Give(flag, text, "TUNNEL2_X", isForAll: true);
         Assert.Empty(AgentOptionsParser.Parse(flag == "--public-port" ? input.Give("--uplink", "direct") : input).Mistakes);
     }
+
+    [Theory]
+    [InlineData("--inspect-listen", "off")]
+    [InlineData("--inspect", "false")]
+    [InlineData("--nodes", "1")]
+    public void What_asks_for_nothing_needs_no_effect(string flag, string text) =>
+        Accepted(_minimal.Give("protocol", "tcp").Give(flag, text));
 
     [Fact]
     public void A_port_alone_is_enough()

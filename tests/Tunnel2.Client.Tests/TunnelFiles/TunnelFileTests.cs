@@ -1,5 +1,6 @@
 using Tunnel2.Client.CommandLine;
 using Tunnel2.Client.Core.Configuration;
+using Tunnel2.Client.TunnelFiles;
 using Tunnel2.Protocol.Handshake;
 
 namespace Tunnel2.Client.Tests.TunnelFiles;
@@ -178,6 +179,36 @@ public sealed class TunnelFileTests
         Assert.All(tunnels, static options => Assert.Equal("tunnel.example.com:7000", options.Server.ToString()));
         Assert.All(tunnels, static options => Assert.True(options is { Loops: 3, Verbose: true, Json: false }));
         Assert.NotEqual(tunnels[0].InstanceKey.ToArray(), tunnels[1].InstanceKey.ToArray());
+    }
+
+    [Fact]
+    public void What_is_below_a_tunnel_is_for_it_alone_and_what_is_elsewhere_for_those_that_can_use_it()
+    {
+        const string Tunnels =
+            """
+            tunnels:
+              - name: web
+                upstream: 3000
+              - name: db
+                protocol: tcp
+                upstream: 5432
+            """;
+        string[] flags = ["--host-header", "--backend-protocol", "--inspect-mask", "--nodes"];
+        var asked = new AgentOptionsInput();
+        foreach (var (flag, text) in flags.Zip(["rewrite", "h1", "key", "3"]))
+        {
+            asked = asked.Give(flag, text);
+        }
+
+        // 'tunnel2 start --host-header rewrite' is for all tunnels, as the top of the file is.
+        TunnelFileLoad load = TunnelFileLoader.Load("tunnels.yml", Tunnels, asked, static _ => null);
+        Assert.Empty(load.Mistakes);
+        Assert.Equal(2, Accepted("host-header: rewrite\nnodes: 3\n" + Tunnels).Count);
+
+        TunnelFileLoad own = TunnelFileLoader.Load(
+            "tunnels.yml", Tunnels + "\n    host-header: rewrite", new AgentOptionsInput(), static _ => null);
+        Assert.Equal(
+            "tunnels.yml:7: host-header: belongs to 'http': no other tunnel knows requests", Assert.Single(own.Mistakes).Message);
     }
 
     [Fact]
