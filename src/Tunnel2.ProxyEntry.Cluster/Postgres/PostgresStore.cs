@@ -194,6 +194,14 @@ internal sealed partial class PostgresStore : IClusterStore
                 token).ConfigureAwait(false),
             cancellationToken);
 
+    /// <summary>Whether the database takes no changes, as a standby does: then no node renews its lease.</summary>
+    /// <exception cref="StoreUnavailableException">It does not answer.</exception>
+    public Task<bool> IsReadOnlyAsync(CancellationToken cancellationToken) =>
+        _connections.CallAsync(
+            async (connection, token) =>
+                await ScalarAsync(connection, "select current_setting('transaction_read_only')", token).ConfigureAwait(false) is "on",
+            cancellationToken);
+
     /// <inheritdoc/>
     public Task TidyAsync(CancellationToken cancellationToken) =>
         _connections.CallAsync(

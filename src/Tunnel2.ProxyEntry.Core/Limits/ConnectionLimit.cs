@@ -95,7 +95,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         lock (_gate)
         {
             var here = counts ? _byAddress.GetValueOrDefault(key) : -1;
-            if (here < MostPerAddressUnsynchronized())
+            if (here < (_leavesRoom ? Math.Min(_mostPerAddress, _most - _count) : _mostPerAddress))
             {
                 if (counts)
                 {
@@ -112,7 +112,7 @@ internal sealed class ConnectionLimit : IAcceptGate
         return false;
     }
 
-    /// <summary>Whether an address has reached its limit.</summary>
+    /// <summary>Whether an address has reached its limit. One that has nothing may wait for a place, where none is free.</summary>
     public bool IsAddressFull(IPAddress? address)
     {
         if (!CountsByAddress(address))
@@ -122,7 +122,8 @@ internal sealed class ConnectionLimit : IAcceptGate
 
         lock (_gate)
         {
-            return _byAddress.GetValueOrDefault(AddressKey.Of(address!)) >= MostPerAddressUnsynchronized();
+            var here = _byAddress.GetValueOrDefault(AddressKey.Of(address!));
+            return here >= (_leavesRoom && here > 0 ? Math.Min(_mostPerAddress, _most - _count) : _mostPerAddress);
         }
     }
 
@@ -182,8 +183,6 @@ internal sealed class ConnectionLimit : IAcceptGate
 
     private bool CountsByAddress(IPAddress? address) =>
         address is not null && _mostPerAddress < _most && _exempt?.Contains(address) != true;
-
-    private int MostPerAddressUnsynchronized() => _leavesRoom ? Math.Min(_mostPerAddress, _most - _count) : _mostPerAddress;
 
     private Action[] TakeWaitingUnsynchronized()
     {

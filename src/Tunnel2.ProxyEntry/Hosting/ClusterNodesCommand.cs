@@ -81,6 +81,13 @@ internal static class ClusterNodesCommand
                 }
 
                 var nodes = Shown(await store.ListNodesAsync(CancellationToken.None).ConfigureAwait(false));
+                if (await store.IsReadOnlyAsync(CancellationToken.None).ConfigureAwait(false))
+                {
+                    await error.WriteLineAsync(
+                        "tunnel2-entry: the database takes no changes: no node can renew its lease, and a node that is lost may serve")
+                        .ConfigureAwait(false);
+                }
+
                 return args[1] == "nodes" ? ShowNodes(nodes, hasOption, output) : ShowStatus(nodes, hasOption, output);
             }
         }

@@ -9,6 +9,7 @@ using Tunnel2.FunctionalTests.Harness;
 using Tunnel2.ProxyEntry.Cluster;
 using Tunnel2.ProxyEntry.Cluster.Links;
 using Tunnel2.ProxyEntry.Cluster.Tests.Postgres;
+using Tunnel2.ProxyEntry.Hosting;
 using Tunnel2.TestUtilities;
 using static Tunnel2.FunctionalTests.Cluster.AdministeredCluster;
 
@@ -49,6 +50,23 @@ public sealed class ClusterAdministrationTests(PostgresServer server) : IClassFi
             "the agent has another session");
         using var ended = await cluster.Admin(1).DeleteAsync(Session);
         Assert.Equal(HttpStatusCode.NoContent, ended.StatusCode);
+    }
+
+    [Theory]
+    [InlineData("status", "1 nodes are up")]
+    [InlineData("nodes", "NODE ")]
+    public async Task A_command_says_that_the_database_takes_no_changes(string command, string begin)
+    {
+        await using var cluster = await StartAsync(server, 1);
+        var (output, error) = (new StringWriter(), new StringWriter());
+        string[] args = ["cluster", command, $"--Tunnel2:Cluster:Database={cluster.Cluster.Database}"];
+        Assert.Equal(0, await ClusterNodesCommand.RunAsync(args, output, error));
+        Assert.StartsWith(begin, output.ToString(), StringComparison.Ordinal);
+        Assert.Empty(error.ToString());
+
+        args[^1] += ";Options=-c default_transaction_read_only=on";
+        Assert.Equal(0, await ClusterNodesCommand.RunAsync(args, TextWriter.Null, error));
+        Assert.Contains("takes no changes", error.ToString(), StringComparison.Ordinal);
     }
 
     [Fact]

@@ -183,9 +183,9 @@ public sealed class EntryInspectionTests
             await visitor.ReadBodyAsync(await visitor.ReadHeadAsync());
         }
 
-        await tunnel.ExchangeAsync("/trailers?X-Sum=5&x-key=6");
+        await tunnel.ExchangeAsync("/trailers?X-Sum=5&x-kind=6");
         Assert.Equal("b-sum=1|a=2|x-token=***", Trailers((await GetAsync(admin, Session + "/exchanges/1")).Json, "request"));
-        Assert.Equal("X-Sum=5|x-key=6", Trailers((await GetAsync(admin, Session + "/exchanges/2")).Json, "response"));
+        Assert.Equal("X-Sum=5|x-kind=6", Trailers((await GetAsync(admin, Session + "/exchanges/2")).Json, "response"));
     });
 
     [Fact]

@@ -25,7 +25,7 @@ public sealed class TopTests(SharedTunnels tunnels)
         Assert.All(seen.Split('\n'), static row => Assert.True(row.Length <= 80));
 
         terminal.Type("1");
-        await terminal.SeeAsync("sessionv");
+        await terminal.SeeAsync("session▼");
         terminal.Type("/zzz");
         await terminal.SeeAsync("no session matches the filter");
         terminal.Type("\x7f\x7f\x7fweb\r");

@@ -49,6 +49,19 @@ public sealed class ConnectionLimitTests
     }
 
     [Fact]
+    public void Where_no_place_is_free_an_address_that_has_none_waits_for_one_and_others_do_not()
+    {
+        var limit = new ConnectionLimit("handshakes", 3, 2, leavesRoom: true);
+        var other = IPAddress.Parse("192.0.2.77");
+        Assert.True(limit.TryEnter(_one, out var place));
+        Assert.True(limit.TryEnter(IPAddress.Parse("192.0.2.2"), out _));
+        Assert.True(limit.TryEnter(IPAddress.Parse("192.0.2.3"), out _));
+        Assert.Equal((false, true, false), (limit.IsOpen, limit.IsAddressFull(_one), limit.IsAddressFull(other)));
+        limit.Leave(place);
+        Assert.True(limit.TryEnter(other, out _));
+    }
+
+    [Fact]
     public void IPv6_counts_by_64_bits()
     {
         var limit = new ConnectionLimit("visitors", 10, 1);
