@@ -61,6 +61,22 @@ internal sealed class DashboardPage : IAsyncDisposable
     /// <summary>A row of a table or of the list that has a text and is shown.</summary>
     public ILocator Row(string text) => Page.GetByRole(AriaRole.Row).Filter(new LocatorFilterOptions { HasText = text });
 
+    /// <summary>
+    /// Waits until a cell of a row is red. A list that is drawn anew takes its rows out of the page, where they have no colour: so row and
+    /// colour are looked for in one step.
+    /// </summary>
+    public Task WaitForRedAsync(string rows, string text, string cell) => Page.WaitForFunctionAsync(
+        """
+        ([rows, text, cell]) => {
+          const row = [...document.querySelectorAll(rows)].find(one => one.textContent.includes(text));
+          const color = row && getComputedStyle(row.querySelector(cell)).color.match(/[\d.]+/g);
+          if (!color) return false;
+          const [r, g, b] = color.map(Number);
+          return r > g + 60 && r > b + 60;
+        }
+        """,
+        new[] { rows, text, cell });
+
     /// <summary>Waits until some element has a text.</summary>
     public Task WaitForTextAsync(string selector, string text) =>
         Page.Locator(selector).Filter(new LocatorFilterOptions { HasText = text }).First.WaitForAsync();

@@ -43,9 +43,7 @@ public sealed class InspectorPageTests(Chromium browser) : IClassFixture<Chromiu
 
         Assert.InRange(fastest, TimeSpan.Zero, TimeSpan.FromSeconds(1));
         await tunnel.ExchangeAsync("/status/500");
-        Assert.True(await Row(page, "/status/500").Locator(".status").EvaluateAsync<bool>("""
-            cell => { const [r, g, b] = getComputedStyle(cell).color.match(/[\d.]+/g).map(Number); return r > g + 60 && r > b + 60; }
-            """), "the status is not red");
+        await page.WaitForRedAsync("#rows a", "/status/500", ".status");
 
         await page.Page.ClickAsync("#dashboard");
         await page.WaitForTextAsync("h1", "Session web");
