@@ -193,12 +193,8 @@ public sealed class TunnelFileTests
                 protocol: tcp
                 upstream: 5432
             """;
-        string[] flags = ["--host-header", "--backend-protocol", "--inspect-mask", "--nodes"];
-        var asked = new AgentOptionsInput();
-        foreach (var (flag, text) in flags.Zip(["rewrite", "h1", "key", "3"]))
-        {
-            asked = asked.Give(flag, text);
-        }
+        AgentOptionsInput asked = new AgentOptionsInput()
+            .Give("--host-header", "rewrite").Give("--backend-protocol", "h1").Give("--inspect-mask", "key").Give("--nodes", "3");
 
         // 'tunnel2 start --host-header rewrite' is for all tunnels, as the top of the file is.
         TunnelFileLoad load = TunnelFileLoader.Load("tunnels.yml", Tunnels, asked, static _ => null);
